@@ -98,6 +98,8 @@ fn the_rules_are_sound_over_drawn_orders_of(#[case] world: World) {
 #[case(Rule::TurnLastsToAnswer, PASSES, SERVED)]
 #[case(Rule::OvertakenLeaves, AGAIN, OWNED)]
 #[case(Rule::LostLeaves, SLOW, OWNED)]
+#[case(Rule::ReturnedLeaves, UNRECEIVED, WANTED)]
+#[case(Rule::FormerLeaves, UNRECEIVED, WANTED)]
 #[case(Rule::PassesEnd, PASSES, RESERVED)]
 #[case(Rule::LastCallLeaves, CANCELS, WANTED)]
 #[case(Rule::TokenIsNew, TURNS, EXCLUSION)]
@@ -128,6 +130,10 @@ const THREE: World = world(3, 1, ORDINARY);
 const TURNS: World = world(2, 2, ORDINARY);
 const PASSES: World = world(1, 4, ORDINARY);
 const SLOW: World = World { is_slow: true, ..world(1, 3, Budget { repetitions: 1, ..ORDINARY }) };
+const UNRECEIVED: World = World {
+    is_slow: true,
+    ..world(1, 3, Budget { repetitions: 2, cancels: 1, expiries: 1, ..ORDINARY })
+};
 const CANCELS: World = world(2, 1, Budget { cancels: 1, repetitions: 1, ..ORDINARY });
 const EXPIRIES: World = world(2, 1, Budget { expiries: 2, repetitions: 1, ..ORDINARY });
 const LOSSES: World = world(2, 1, Budget { losses: 1, expiries: 1, ..ORDINARY });

@@ -26,6 +26,8 @@ mod min_hold;
 #[cfg(feature = "redis")]
 mod redis;
 mod revoking;
+#[cfg(test)]
+mod slow;
 mod url;
 
 pub(crate) use administration::{Administration, Client, Page, Queued, Rest, Seen};
@@ -43,6 +45,8 @@ pub(crate) use redis::Redis;
 #[cfg(all(test, feature = "redis"))]
 pub(crate) use redis::{Before, LatestReleases, Times, sure};
 pub(crate) use revoking::{Audience, Revocation, Revoking, Verb};
+#[cfg(test)]
+pub(crate) use slow::Slow;
 pub(crate) use url::{Settings, open};
 
 /// What a check finds, on its way.

@@ -49,3 +49,35 @@ pub(crate) fn first_lost<'a>(leases: impl Iterator<Item = &'a Lease>) -> Over {
         found.unwrap_or(Poll::Pending)
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::backend::{Attempt, Link};
+    use crate::lease::Tenure;
+    use crate::types::clock::tokio_time;
+    use crate::types::key::LockKey;
+    use crate::types::options::{Terms, Ttl};
+    use crate::types::token::FencingToken;
+
+    #[tokio::test(start_paused = true)]
+    async fn of_several_leases_the_first_to_end_is_noticed() {
+        for [first, second, third] in [[20, 60, 60], [60, 20, 60], [60, 60, 20]] {
+            let link = Arc::new(Link::in_memory());
+            let lease = |key, seconds| {
+                let ttl = Ttl::new("expire", Duration::from_secs(seconds)).unwrap();
+                let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
+                let (token, terms) = (FencingToken::new(1), Terms { ttl, ..Terms::default() });
+                let tenure = Tenure::whole(tokio_time(), ttl);
+                Lease::new(attempt, token, tenure, &terms, Arc::clone(&link))
+            };
+            let leases = [lease("a", first), lease("b", second), lease("c", third)];
+            let error = first_lost(leases.iter()).await;
+            let is_lost = leases.map(|lease| lease.is_lost());
+            assert_eq!(is_lost, [first, second, third].map(|seconds| seconds == 20), "{error}");
+        }
+    }
+}

@@ -128,3 +128,25 @@ impl Drop for Untried {
         backlog.changed.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::runtime::Handle;
+
+    use super::*;
+    use crate::types::clock::{timer_on, within};
+    use crate::types::options::Ttl;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_waits_no_longer_than_for_the_first_try_of_a_release() {
+        let backlog = Backlog::new();
+        let attempt = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
+        let untried = Untried::begin(&backlog, &attempt);
+        let in_vain = || timer_on(&Handle::current(), Duration::from_secs(3_600));
+        let call = within(in_vain, backlog.tried(&attempt.key));
+        let (is_tried, ()) = tokio::join!(call, async { drop(untried) });
+        assert!(is_tried.is_some(), "nothing wakes the call");
+    }
+}

@@ -271,6 +271,7 @@ mod tests {
     use std::task::{Context, Waker};
 
     use super::*;
+    use crate::telemetry::tests::logged;
     use crate::types::options::Ttl;
 
     fn releaser() -> Arc<Releaser> {
@@ -278,7 +279,7 @@ mod tests {
     }
 
     fn attempt() -> Arc<Attempt> {
-        Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT))
+        Arc::new(Attempt::drawn(LockKey::from_static("mail:ada"), Ttl::DEFAULT))
     }
 
     fn waiting(releaser: &Releaser) -> usize {
@@ -299,11 +300,17 @@ mod tests {
 
     #[test]
     fn excess_releases_are_left_to_their_leases() {
-        let releaser = releaser();
+        let mut link = Link::in_memory();
+        link.reporting.redacts_keys = true;
+        let releaser = Releaser::new(Arc::new(link));
         for _ in 0..LIMIT {
             assert!(releaser.accept(attempt(), Known::Unknown, None, None));
         }
-        assert!(!releaser.accept(attempt(), Known::Unknown, None, None));
+        let in_excess = attempt();
+        let text = logged(|| {
+            assert!(!releaser.accept(Arc::clone(&in_excess), Known::Unknown, None, None));
+        });
+        assert!(text.contains("redacted:") && !text.contains("mail:ada"), "{text}");
         assert_eq!((waiting(&releaser), releaser.backlog.open()), (LIMIT, LIMIT));
     }
 }

@@ -180,3 +180,5 @@ mod counters;
 mod holding;
 mod releasing;
 mod span;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -219,6 +219,8 @@ impl Process {
         self.was_answered = true;
         let (fence, is_dated) = (grant.fence, self.knows_time);
         let former = self.turn.replace(Turn { place, fence, passes: 0, is_dated });
+        let lost = former.filter(|turn| turn.fence < fence && self.rules.has(Rule::FormerLeaves));
+        out.extend(lost.map(|turn| leave(turn.place.owner)));
         self.give();
         self.keep_leftover(former.map(|turn| turn.place));
         true
@@ -296,8 +298,16 @@ impl Process {
         }
     }
 
-    /// A call drops its guard, or a turn.
-    pub(crate) fn returned(&mut self, owner: Owner, lapsed: Fence, out: &mut Outbox) {
+    /// A call does not want its turn.
+    fn returned(&mut self, owner: Owner, lapsed: Fence, out: &mut Outbox) {
+        if self.rules.has(Rule::ReturnedLeaves) && !self.may_pass(owner, lapsed) {
+            out.push(leave(owner));
+        }
+        self.dropped(owner, lapsed, out);
+    }
+
+    /// A call drops its guard.
+    pub(crate) fn dropped(&mut self, owner: Owner, lapsed: Fence, out: &mut Outbox) {
         if self.may_pass(owner, lapsed) {
             return self.pass(out);
         }

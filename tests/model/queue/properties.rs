@@ -30,12 +30,7 @@ pub(crate) const TAKEN: &str = "a lock that is handed off has a call";
 /// Where each request is answered.
 pub(crate) const OWNED: &str = "each lock has a call";
 
-/// Where each request is answered, but not where a lease has ended and a call was dropped:
-/// 1. a call is slow to receive its turn, and the line has asked twice for the place;
-/// 2. the lock ends, another call takes it, and the second question queues the attempt again;
-/// 3. the call is dropped, which releases the attempt and leaves its place.
-///
-/// When that place is granted the lock, the grant is unwanted, and released.
+/// Where each request is answered. A place without a call costs a grant in vain.
 pub(crate) const WANTED: &str = "each place has a call";
 
 /// Where each request is answered and no lease ends: a waiter is there that need not ask twice.
@@ -102,9 +97,7 @@ fn calm() -> Vec<Property<World>> {
             lock.is_none_or(|lock| state.is_known(lock.owner))
         }),
         Property::always(WANTED, |world, state: &State| {
-            let was_dropped = state.left.cancels < world.budget.cancels;
-            let is_excepted = was_dropped && has_ended(world, state);
-            let is_asked = is_calm(state) && is_answered(world, state) && !is_excepted;
+            let is_asked = is_calm(state) && is_answered(world, state);
             !is_asked || state.server.queue.iter().all(|owner| state.is_known(*owner))
         }),
         Property::always(SERVED, |world, state: &State| {

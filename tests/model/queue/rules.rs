@@ -40,6 +40,10 @@ pub(crate) enum Rule {
     OvertakenLeaves,
     /// A lost attempt leaves, which an earlier question may have queued again.
     LostLeaves,
+    /// So does one that its call does not want,
+    ReturnedLeaves,
+    /// and one whose turn a later grant of the lock has replaced.
+    FormerLeaves,
     /// A turn is passed on as often as tokens are reserved.
     PassesEnd,
     /// A place leaves with the last call that waits.

@@ -182,7 +182,7 @@ impl State {
             Cancelled::Given(given) => process.left_with(given, lapsed, out),
             Cancelled::Holding(hold) => {
                 process.holds.retain(|other| *other != hold);
-                process.returned(hold.owner, lapsed, out);
+                process.dropped(hold.owner, lapsed, out);
             }
         });
     }

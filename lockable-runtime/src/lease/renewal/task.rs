@@ -320,13 +320,16 @@ mod tests {
     use std::task::{Context, Wake, Waker};
     use std::thread;
 
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
-    use crate::backend::Attempt;
+    use crate::backend::{Acquisition, Attempt, Slow};
     use crate::background::background;
     use crate::lease::Tenure;
-    use crate::types::clock::{skip, tokio_time};
+    use crate::types::clock::{skip, timer_on, tokio_time};
     use crate::types::key::LockKey;
     use crate::types::options::Terms;
+    use crate::types::reporting::Reporting;
     use crate::types::token::FencingToken;
 
     /// Drops another lease when it is woken.
@@ -338,19 +341,45 @@ mod tests {
         }
     }
 
+    fn attempt(key: &'static str, millis: u64) -> Arc<Attempt> {
+        let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
+        Arc::new(Attempt::drawn(LockKey::from_static(key), ttl))
+    }
+
+    /// Of a grant of now.
+    fn lease(link: &Arc<Link>, attempt: &Arc<Attempt>, renew: bool) -> Lease {
+        let (attempt, ttl, token) = (Arc::clone(attempt), attempt.ttl, FencingToken::new(1));
+        let terms = Terms { ttl, renew, ..Terms::default() };
+        Lease::new(attempt, token, Tenure::whole(tokio_time(), ttl), &terms, Arc::clone(link))
+    }
+
+    /// Goal: over a slow link, a lease that no answer reaches in time is renewed all the same.
+    /// Method: each answer comes long after the next try was sent.
+    #[tokio::test(start_paused = true)]
+    async fn late_answers_alone_renew_a_lease() {
+        let slow = Slow::open();
+        let backend = Arc::new(Arc::clone(&slow));
+        let link = Link::new(backend, Duration::from_secs(1), Reporting::default());
+        let (link, attempt) = (Arc::new(link), attempt("k", 3_000));
+        let granted = link.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
+        assert!(matches!(granted, Acquisition::Granted { .. }));
+        let lease = lease(&link, &attempt, true);
+        let patience = schedule::patience(lease.ttl(), link.command_deadline);
+        slow.renewal_takes.store(900, Relaxed);
+        assert!(2 * patience < Duration::from_millis(900));
+        let task = RenewalTask::new(&link, &Handle::current());
+        task.schedule_new(&lease, schedule::due(tokio_time(), lease.ttl()));
+        timer_on(&Handle::current(), Duration::from_secs(30)).await;
+        assert!(lease.is_held());
+    }
+
     /// Goal: a waker that hears of a loss may drop other leases at once, also when the loss is found
     /// while a renewal is scheduled again.
     /// Method: the first lease has ended by then, and its waker drops the second.
     #[tokio::test(start_paused = true)]
     async fn a_loss_is_reported_outside_of_the_table() {
         let link = Arc::new(Link::in_memory());
-        let lease = |key, millis| {
-            let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
-            let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
-            let (token, link) = (FencingToken::new(1), Arc::clone(&link));
-            let terms = Terms { ttl, ..Terms::default() };
-            Lease::new(attempt, token, Tenure::whole(tokio_time(), ttl), &terms, link)
-        };
+        let lease = |key, millis| lease(&link, &attempt(key, millis), false);
         let (ended, other) = (lease("ended", 20), lease("other", 10_000));
         let background = background().unwrap();
         let task = RenewalTask::new(&link, &background);

@@ -298,13 +298,15 @@ impl<C> Line<C> {
     }
 
     /// The call that was given the turn of this attempt does not want it.
+    ///
+    /// Its lock may have ended before that, and an earlier question may have queued the attempt again.
     pub(crate) fn returned(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let passed = self.passed(attempt, now);
         if passed.deliver.is_some() {
             return passed;
         }
         self.end_turn(attempt, now);
-        Actions::release(attempt)
+        Actions::give_back(attempt)
     }
 
     /// The call that was given the turn of this attempt has joined again, and claims the lock: the grant was
@@ -345,7 +347,7 @@ impl<C> Line<C> {
         let Some(at) = self.waiting.iter().position(|waiter| waiter.is_once == is_once) else {
             // Only calls of the other kind are left, which ask for a place with a token of theirs.
             self.due = Some(now);
-            let actions = Actions::release(&place.attempt);
+            let actions = Actions::give_back(&place.attempt);
             self.keep_leftover(Some(place));
             return Some(actions);
         };
@@ -357,8 +359,11 @@ impl<C> Line<C> {
         let turn = Turn::new(place, grant, &first, now);
         let deliver = Some((first.answer, turn.granted()));
         let former = self.turn.replace(turn);
+        let lost = former.iter().filter(|turn| turn.is_before(grant));
+        // As in `lost`. The call that was given the turn may be gone before it can say so.
+        let withdraw = lost.map(|turn| Arc::clone(&turn.place.attempt)).collect();
         self.keep_leftover(former.map(|turn| turn.place));
-        Some(Actions { deliver, ..Actions::default() })
+        Some(Actions { deliver, withdraw, ..Actions::default() })
     }
 
     /// Ends the turn of this attempt, and the next question is due. A later turn continues.

@@ -74,6 +74,11 @@ impl<C> Actions<C> {
     pub(super) fn withdraw(attempt: &Arc<Attempt>) -> Self {
         Self { withdraw: vec![Arc::clone(attempt)], ..Self::default() }
     }
+
+    /// Both: the next call of this process waits for a release, and not for a withdrawal.
+    pub(super) fn give_back(attempt: &Arc<Attempt>) -> Self {
+        Self { withdraw: vec![Arc::clone(attempt)], ..Self::release(attempt) }
+    }
 }
 
 impl<C> Default for Actions<C> {
@@ -173,6 +178,13 @@ impl Turn {
             ttl: grant.ttl,
             permit,
         }
+    }
+
+    /// Whether the grant, which is another attempt's, shows that the lock of this turn is over: the same lock was granted
+    /// later.
+    pub(super) fn is_before(&self, grant: &Grant) -> bool {
+        let is_same = self.permit.as_ref().is_none_or(|permit| *permit == grant.key);
+        is_same && self.fence.first < grant.fence.first
     }
 
     /// There is another grant to the attempt. It repeats the first, unless it is of another permit: while a slot moves

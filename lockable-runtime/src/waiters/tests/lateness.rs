@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::slow::Slow;
 use super::*;
+use crate::backend::Slow;
 use crate::types::reporting::Reporting;
 
 fn slow_waiters() -> (Arc<Slow>, Waiters) {
@@ -131,4 +131,22 @@ async fn every_line_asks_after_a_new_subscription() {
     settle().await;
     assert_eq!(slow.questions.load(Relaxed), questions + 1);
     assert!(is_pending(call.as_mut()));
+}
+
+/// Goal: a server that answers nothing does not keep the other locks from being asked for until its answers are given up.
+/// Method: more locks than may be asked for at a time, and not one answer.
+#[tokio::test(start_paused = true)]
+async fn questions_without_an_answer_in_time_let_others_be_asked() {
+    const LOCKS: usize = 300;
+    let (slow, waiters) = slow_waiters();
+    slow.question_takes.store(3_600_000, Relaxed);
+    let keys: Vec<_> = (0..LOCKS).map(|n| LockKey::new(n.to_string()).unwrap()).collect();
+    let terms = Terms::default();
+    let stakes: Vec<_> = keys.iter().map(|key| stake_in(&waiters, key)).collect();
+    let call = |(key, stake)| waiters.turn(key, (stake, &terms, None), Heard::Busy, None);
+    let _calls: Vec<_> = keys.iter().zip(&stakes).map(call).collect();
+    settle().await;
+    assert!(slow.questions.load(Relaxed) < LOCKS);
+    elapse(1_000).await;
+    assert_eq!(slow.questions.load(Relaxed), LOCKS);
 }

@@ -8,13 +8,16 @@ use super::*;
 use crate::types::clock::{timer_on, tokio_time, within};
 
 mod lateness;
-mod slow;
 
 static KEY: LockKey = LockKey::from_static("k");
 
 /// The stake of a call that waits, as if another holder had the lock.
 fn stake(waiters: &Waiters) -> Stake {
-    match waiters.enter(&KEY, Wait::Forever, waiters.lines.link.backend.now()) {
+    stake_in(waiters, &KEY)
+}
+
+fn stake_in(waiters: &Waiters, key: &LockKey) -> Stake {
+    match waiters.enter(key, Wait::Forever, waiters.lines.link.backend.now()) {
         Entered::Asks(mut stake) => {
             stake.waits();
             stake

@@ -145,3 +145,9 @@ fn releases(actions: &Actions<&'static str>, attempt: &Arc<Attempt>) -> bool {
         && actions.withdraw.is_empty()
         && actions.deliver.is_none()
 }
+
+/// Releases the attempt, and withdraws it.
+fn gives_back(mut actions: Actions<&'static str>, attempt: &Arc<Attempt>) -> bool {
+    let withdrawn = mem::take(&mut actions.withdraw);
+    matches!(&*withdrawn, [one] if Arc::ptr_eq(one, attempt)) && releases(&actions, attempt)
+}

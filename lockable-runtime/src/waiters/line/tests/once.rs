@@ -32,7 +32,7 @@ fn calls_of_another_kind_wait_on() {
     assert_eq!(refused(&actions), ["once"]);
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
     // Its own place has a token that says nothing of `once`.
-    assert!(releases(&case.granted(&place).unwrap(), &place));
+    assert!(gives_back(case.granted(&place).unwrap(), &place));
     assert_eq!(case.due_in(), Some(Duration::ZERO));
     let place = case.asks(&sent());
     assert_eq!(delivered(&case.granted(&place).unwrap()), Some("plain"));

@@ -1,6 +1,7 @@
 //! Turns: what they are, passing them on, and how they end.
 
 use super::*;
+use crate::types::permit::{Family, Lane};
 
 #[test]
 fn the_answer_and_the_message_of_a_grant_begin_one_turn() {
@@ -59,7 +60,7 @@ fn a_turn_that_no_call_receives_is_passed_to_the_next() {
     let passed = case.line.left(0, case.now);
     assert_eq!(delivered(&passed), Some("second"));
     assert!(is_nothing(&case.line.left(0, case.now)), "it has left");
-    assert!(releases(&case.line.left(1, case.now), &attempt));
+    assert!(gives_back(case.line.left(1, case.now), &attempt));
     assert!(case.line.is_over());
 }
 
@@ -154,6 +155,47 @@ fn a_turn_that_another_has_replaced_is_not_passed_on() {
     assert!(ending.next.is_none());
     assert!(is_nothing(&case.line.released(&lost, ending, case.now)));
     assert_eq!(delivered(&case.line.passed(&place, case.now)), Some("third"));
+}
+
+/// Its lock has ended, so an earlier question may have queued it again.
+#[test]
+fn a_turn_that_a_newer_grant_has_replaced_is_withdrawn() {
+    for (fence, is_newer) in [(117, true), (100, false), (50, false)] {
+        let mut case = case();
+        let former = case.given();
+        case.joins(1, "second");
+        let place = case.asks(&sent());
+        let grant = Grant { fence: Reserved::turn(fence), ..case.grant(&place) };
+        let Actions { deliver, withdraw, .. } = case.line.granted(&grant, case.now).unwrap();
+        assert_eq!(deliver.map(|(name, _)| name), Some("second"));
+        let is_former = |attempt: &Arc<Attempt>| Arc::ptr_eq(attempt, &former);
+        assert_eq!(withdraw.iter().map(is_former).collect::<Vec<_>>(), vec![true; is_newer.into()]);
+    }
+}
+
+/// Each permit has a fence counter of its own, and is held beside the others.
+#[test]
+fn a_turn_with_another_permit_is_not_withdrawn() {
+    let family = Family::of(&LockKey::from_static("k"), 0).unwrap();
+    let lane = Arc::new(Lane { line: family.member(1), family, permits: 2 });
+    let attempt = || {
+        let owner = OwnerToken::draw(None).unwrap();
+        Arc::new(Attempt::in_lane(&lane, Ttl::DEFAULT, owner))
+    };
+    for (permit, withdrawn) in [(1, 1), (2, 0)] {
+        let mut case = case();
+        case.joins(0, "first");
+        case.joins(1, "second");
+        let mut granted = |permit, fence| {
+            let place = case.asks(&attempt());
+            let (key, fence) = (lane.family.member(permit), Reserved::turn(fence));
+            let grant = Grant { key, fence, ..case.grant(&place) };
+            case.line.granted(&grant, case.now).unwrap()
+        };
+        assert_eq!(delivered(&granted(1, 7)), Some("first"));
+        let second = granted(permit, 24);
+        assert_eq!((delivered(&second), second.withdraw.len()), (Some("second"), withdrawn));
+    }
 }
 
 #[test]
@@ -267,7 +309,7 @@ fn a_question_that_lands_after_the_turn_is_released_or_withdrawn() {
 fn the_next_call_is_asked_for_after_each_end_of_a_turn() {
     type End = fn(&mut Line<&'static str>, &Arc<Attempt>, Moment) -> Actions<&'static str>;
     let ends: [(End, bool, bool); 3] =
-        [(Line::deferred, false, false), (Line::lost, true, false), (Line::returned, false, true)];
+        [(Line::deferred, false, false), (Line::lost, true, false), (Line::returned, true, true)];
     for (end, is_withdrawn, is_released) in ends {
         let mut case = case();
         let attempt = case.given();

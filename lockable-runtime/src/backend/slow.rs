@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-use crate::backend::{
-    self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
-    Events, Fault, Grant, Held, Memory, Page, Queued, Release, Renewal, Renewed, Reply, Revocation,
-    Revoking, Seen,
+use super::{
+    Acquisition, Administration, Attempt, Audience, Backend, Checkup, Client, Enqueued,
+    Environment, Events, Fault, Grant, Held, Memory, Page, Queued, Release, Renewal, Renewed,
+    Reply, Revocation, Revoking, Seen,
 };
 use crate::check::Role;
 use crate::types::clock::Moment;
@@ -20,22 +20,30 @@ use crate::types::selection::Selection;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
-pub(super) struct Slow {
+pub(crate) struct Slow {
     memory: Arc<Memory>,
     /// How many milliseconds go by before the next requests reach the store.
-    pub(super) question_takes: AtomicU64,
-    pub(super) withdrawal_takes: AtomicU64,
-    pub(super) questions: AtomicUsize,
+    pub(crate) question_takes: AtomicU64,
+    pub(crate) renewal_takes: AtomicU64,
+    pub(crate) withdrawal_takes: AtomicU64,
+    pub(crate) questions: AtomicUsize,
     /// How many releases came without a next attempt.
-    pub(super) releases: AtomicUsize,
+    pub(crate) releases: AtomicUsize,
 }
 
 impl Slow {
-    pub(super) fn open() -> Arc<Self> {
+    pub(crate) fn open() -> Arc<Self> {
         let memory = Memory::open("").unwrap();
         let (questions, releases) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let (question_takes, withdrawal_takes) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { memory, question_takes, withdrawal_takes, questions, releases })
+        let [question_takes, renewal_takes, withdrawal_takes] = Default::default();
+        Arc::new(Self {
+            memory,
+            question_takes,
+            renewal_takes,
+            withdrawal_takes,
+            questions,
+            releases,
+        })
     }
 
     async fn reach(self: &Arc<Self>, millis: u64) {
@@ -64,7 +72,12 @@ impl Backend for Arc<Slow> {
     }
 
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
-        self.memory.renew(renewals)
+        let this = Arc::clone(self);
+        let takes = self.renewal_takes.load(Relaxed);
+        Box::pin(async move {
+            this.reach(takes).await;
+            this.memory.renew(renewals).await
+        })
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
@@ -113,7 +126,7 @@ impl Administration for Arc<Slow> {
         Administration::queue(&self.memory, key)
     }
 
-    fn clients(&self) -> Reply<Vec<backend::Client>> {
+    fn clients(&self) -> Reply<Vec<Client>> {
         self.memory.clients()
     }
 
