@@ -158,6 +158,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+#[cfg(feature = "tls")]
 fn with_certificates(
     mut builder: LockerBuilder,
     connection: &Connection,
@@ -172,6 +173,18 @@ fn with_certificates(
     if let (Some(certificate), Some(key)) = (&connection.cert_file, &connection.key_file) {
         let certificate = read("--cert-file", certificate)?;
         builder = builder.client_certificate(certificate, read("--key-file", key)?);
+    }
+    Ok(builder)
+}
+
+#[cfg(not(feature = "tls"))]
+fn with_certificates(
+    builder: LockerBuilder,
+    connection: &Connection,
+) -> Result<LockerBuilder, Failure> {
+    let files = [&connection.ca_file, &connection.cert_file];
+    if files.iter().any(|file| file.is_some()) {
+        return Err(Failure::usage("TLS is not in this build"));
     }
     Ok(builder)
 }

@@ -3,10 +3,8 @@
 //! See "Why does `lockable run` have a watcher process?" in DESIGN.md.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(unix), expect(dead_code, reason = "what only `run` uses, which needs Unix"))]
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic where no one reads")]
-
-#[cfg(not(unix))]
-compile_error!("`lockable` runs programs by the means of Unix: process groups and signals");
 
 mod arguments;
 mod commands;
@@ -16,7 +14,12 @@ mod environment;
 mod exit;
 mod failure;
 mod output;
+#[cfg(unix)]
 mod run;
+#[cfg(not(unix))]
+#[path = "no_run.rs"]
+mod run;
+mod verbose;
 mod words;
 
 use std::env;
@@ -26,10 +29,9 @@ use crate::arguments::{Answer, Arguments, Verb};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::write_error;
-use crate::run::signals;
 
 fn main() -> ExitCode {
-    signals::hear_children();
+    run::hear_children();
     let arguments = match arguments::parse(env::args_os()) {
         Ok(arguments) => arguments,
         Err(Answer::Help(error)) => error.exit(),
@@ -39,6 +41,9 @@ fn main() -> ExitCode {
         }
     };
     let json = arguments.json;
+    if arguments.verbose {
+        verbose::begin(json);
+    }
     arguments.doubts().for_each(|doubt| output::note(json, &doubt));
     let exit = perform(arguments).and_then(|exit| {
         let is_unwritten = output::has_failed() && exit == Exit::Code(0);
@@ -48,19 +53,24 @@ fn main() -> ExitCode {
         write_error(&failure.line(json));
         Exit::Code(failure.code())
     });
-    exit.leave()
+    run::leave(exit)
 }
 
 /// Everything but what becomes the command waits for something.
 fn perform(arguments: Arguments) -> Result<Exit, Failure> {
-    let Arguments { connection, json, verb } = arguments;
+    let Arguments { connection, json, verb, .. } = arguments;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::internal(format!("no runtime: {error}")))?;
     runtime.block_on(async {
         let code = match verb {
             Verb::Run(arguments) => return run::run(&connection, arguments, json).await,
             Verb::Command(command) => return Err(run::become_command(&command)),
-            Verb::End(end) => return Ok(exit::end(end)),
+            Verb::Completions(arguments) => {
+                commands::completions(arguments);
+                Ok(0)
+            }
+            Verb::Man(arguments) => commands::man(arguments.command.as_deref()).map(|()| 0),
+            Verb::End(end) => return Ok(run::end(end)),
             Verb::Ls(arguments) => commands::ls(&connection, arguments, json).await,
             Verb::Show(arguments) => commands::show(&connection, arguments, json).await,
             Verb::Release(arguments) => commands::release(&connection, arguments, json).await,

@@ -54,7 +54,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/wire",
-        "mod connection meaning greeting tracking trial permits script source delete server outbox command",
+        "mod connection meaning greeting tracking trial permits script source sent delete server outbox command",
     ),
     (
         "backend/redis/connect",

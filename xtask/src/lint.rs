@@ -74,6 +74,7 @@ fn other_platforms() -> Result<Outcome, String> {
     let names = names.join(",");
     let (installed, missing): (Vec<_>, Vec<_>) = PLATFORMS.into_iter().partition(is_installed);
     for target in &installed {
+        clippy_for(&["-p", "lockable-cli", "--no-default-features", "--target", target])?;
         let packages = ["-p", "lockable-runtime", "-p", "lockable-macros", "--target", target];
         for set in [&[][..], &["--no-default-features"], &["--features", &names]] {
             clippy_for(&[&packages, set].concat())?;
@@ -132,5 +133,4 @@ fn silent(command: &mut Command) -> Result<Outcome, String> {
 }
 
 /// Where the published packages are checked, but not tested.
-const PLATFORMS: [&str; 3] =
-    ["x86_64-pc-windows-msvc", "x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
+const PLATFORMS: [&str; 3] = ["x86_64-pc-windows-msvc", tools::WINDOWS, "aarch64-apple-darwin"];

@@ -8,6 +8,7 @@
 //! - `cargo xtask simulate` runs the simulation of the client with many seeds, or shows one.
 //! - `cargo xtask chaos` runs processes under locks, while servers, networks and processes fail.
 //! - `cargo xtask mutants` puts known bugs into a copy of the sources, and runs the test that must catch each.
+//! - `cargo xtask dist` builds a static `lockable` and packs it with its manual pages and completions.
 //! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
 
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ mod chaos;
 mod check;
 mod counts;
 mod dependencies;
+mod dist;
 mod lint;
 mod mutants;
 mod operations;
@@ -51,13 +53,14 @@ fn run() -> Result<bool, String> {
         Some("test") => test::run(env::args().skip(2)),
         Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
+        Some("dist") => dist::run(),
         Some("counts") => counts::run(env::args().skip(2)),
         Some("operations") => operations::run(env::args().skip(2)),
         Some("mutants") => mutants::run(env::args().skip(2)),
         Some("chaos") => chaos::run(env::args().skip(2)),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <{} | lint | api | {} | {} | {} | {} | {}>",
+            "usage: cargo xtask <{} | lint | api | dist | {} | {} | {} | {} | {}>",
             test::USAGE,
             counts::USAGE,
             operations::USAGE,

@@ -13,6 +13,7 @@ pub(crate) fn prepare() {
     if oldest_toolchain().is_none() {
         install(&format!("the toolchain {OLDEST}"), install_oldest_toolchain);
     }
+    install(&format!("the target {WINDOWS}"), install_windows);
     if lua_compiler().is_none() {
         apt::install("lua5.1");
     }
@@ -51,6 +52,12 @@ fn install_oldest_toolchain() -> Result<String, String> {
     shell::output(Command::new("rustup").args(arguments))
 }
 
+/// It does nothing where the target is there already.
+fn install_windows() -> Result<String, String> {
+    let mut rustup = Command::new("rustup");
+    shell::output(rustup.args(["target", "add", WINDOWS]).current_dir(workspace::root()))
+}
+
 /// The compiler of the Lua that Redis runs.
 pub(crate) fn lua_compiler() -> Option<&'static str> {
     ["luac5.1", "luac"].into_iter().find(|name| shell::answers(name, &["-v"]))
@@ -61,6 +68,9 @@ fn folder() -> PathBuf {
     let folder = workspace::target().join("tools");
     std::path::absolute(&folder).unwrap_or(folder)
 }
+
+/// One of the platforms without Unix; a check needs its standard library alone.
+pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
 /// One version for everyone, so that a check finds the same everywhere.
 const CARGO_DENY: &str = "cargo-deny@0.20.2";

@@ -2,11 +2,14 @@
 
 use clap::{Args, ValueEnum};
 
+use super::help::{examples, guide};
+
 /// Checks whether locks can work on the server, and what endangers them there.
 ///
 /// The check performs every operation of a lock once, with a lock of its own, and leaves nothing behind. For missing
 /// rights it prints one line that grants them.
 #[derive(Args, Clone, Copy, Debug)]
+#[command(before_help = examples(EXAMPLES), after_help = guide("", "which_redis/"))]
 pub(crate) struct Check {
     /// Exits with 1 for a warning too, and not only for an error.
     #[arg(long)]
@@ -15,6 +18,11 @@ pub(crate) struct Check {
     #[arg(long = "as", value_name = "ROLE", default_value = "app")]
     pub(crate) role: Role,
 }
+
+const EXAMPLES: [&str; 2] = [
+    "lockable check --url rediss://app@redis.internal:6379 --password-file /run/secrets/redis",
+    "lockable check --strict --as reader",
+];
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Role {

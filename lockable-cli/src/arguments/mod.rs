@@ -3,20 +3,27 @@
 
 mod check;
 mod connection;
+mod help;
 mod operator;
 mod run;
 mod span;
+mod texts;
 
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub(crate) use self::check::Check;
 pub(crate) use self::connection::Connection;
 pub(crate) use self::operator::{Ls, Release, Show};
-pub(crate) use self::run::{Command, End, Permits, Run, Wait, Watcher};
+pub(crate) use self::run::{Command, End, Run, Watcher};
+#[cfg(unix)]
+pub(crate) use self::run::{Permits, Wait};
 pub(crate) use self::span::Span;
+pub(crate) use self::texts::{Completions, Man};
+
+use self::help::{examples, guide};
 
 use crate::environment::variable;
 use crate::failure::Failure;
@@ -74,6 +81,8 @@ impl Arguments {
             Verb::Ls(_)
             | Verb::Show(_)
             | Verb::Check(_)
+            | Verb::Completions(_)
+            | Verb::Man(_)
             | Verb::Watcher(_)
             | Verb::Command(_)
             | Verb::End(_) => Vec::new(),
@@ -87,13 +96,17 @@ const DASHES: &str = "write `--` before the command: lockable run --key KEY -- C
 
 /// Lists distributed locks in Redis, asks their holders to stop, and runs commands under a lock.
 #[derive(Debug, Parser)]
-#[command(name = "lockable", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "lockable", version, max_term_width = 100)]
+#[command(before_help = examples(EXAMPLES), after_help = guide(EXIT_CODES, ""))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) connection: Connection,
     /// Prints JSON: one object a line, and errors as objects on standard error.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Prints on standard error what is sent to which server.
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
@@ -105,6 +118,8 @@ pub(crate) enum Verb {
     Release(Release),
     Check(Check),
     Run(Run),
+    Completions(Completions),
+    Man(Man),
     #[command(name = Watcher::NAME, hide = true)]
     Watcher(Watcher),
     #[command(name = Command::NAME, hide = true)]
@@ -112,6 +127,20 @@ pub(crate) enum Verb {
     #[command(name = End::NAME, hide = true)]
     End(End),
 }
+
+/// The command line without the commands that `lockable` is for itself.
+pub(crate) fn visible() -> clap::Command {
+    let whole = Arguments::command();
+    let visible = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let visible: Vec<_> = visible.collect();
+    let command = clap::Command::new("lockable").version(env!("CARGO_PKG_VERSION"));
+    let command = command.about(whole.get_about().cloned().unwrap_or_default());
+    let command = command.before_help(examples(EXAMPLES)).after_help(guide(EXIT_CODES, ""));
+    command.args(whole.get_arguments().cloned()).subcommands(visible)
+}
+
+const EXAMPLES: [&str; 2] =
+    ["lockable ls 'order:*'", "lockable run --key nightly -- /usr/local/bin/report"];
 
 const EXIT_CODES: &str = "\
 Exit codes:

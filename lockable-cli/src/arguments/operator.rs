@@ -4,13 +4,14 @@ use clap::Args;
 use lockable_runtime::admin::HolderId;
 
 use super::Span;
+use super::help::{examples, guide};
 
 /// Lists the locks that are held, with their holders and how many processes wait.
 ///
 /// It scans all keys of the server at a throttled rate, and never with KEYS. Locks are printed in groups as they are
 /// found; in each group the locks with the most waiters come first.
 #[derive(Args, Debug)]
-#[command(after_help = WORDS)]
+#[command(before_help = examples(OF_LS), after_help = guide(WORDS, "incident/"))]
 pub(crate) struct Ls {
     /// Lists only keys that match, without the prefix: `*` is any text, as in 'order:*'.
     pub(crate) pattern: Option<String>,
@@ -21,7 +22,7 @@ pub(crate) struct Ls {
 
 /// Shows who holds a lock, since when, how much of its lease is left, and who waits for it.
 #[derive(Args, Debug)]
-#[command(after_help = WORDS)]
+#[command(before_help = examples(OF_SHOW), after_help = guide(WORDS, "incident/"))]
 pub(crate) struct Show {
     /// The lock's key, without the prefix.
     pub(crate) key: String,
@@ -32,6 +33,7 @@ pub(crate) struct Show {
 /// The lock is held until the body has ended, so no two holders are at work. Only --force takes the lock away, from
 /// the hold that --id names.
 #[derive(Args, Debug)]
+#[command(before_help = examples(OF_RELEASE), after_help = guide("", "incident/"))]
 pub(crate) struct Release {
     /// The lock's key, without the prefix.
     pub(crate) key: String,
@@ -52,6 +54,17 @@ pub(crate) struct Release {
 fn id(text: &str) -> Result<HolderId, &'static str> {
     text.parse().map_err(|_| "an id is 8 hexadecimal digits, as `lockable show` prints it")
 }
+
+const OF_LS: [&str; 2] =
+    ["lockable ls 'order:*'", "lockable ls --json | jq -r 'select(.waiting > 0) | .name'"];
+
+const OF_SHOW: [&str; 2] =
+    ["lockable show order:7", "lockable show order:7 --json | jq .remaining_ms"];
+
+const OF_RELEASE: [&str; 2] = [
+    "lockable release order:7 --reason 'stuck since noon'",
+    "lockable release order:7 --id 3fa91c02 --force",
+];
 
 const WORDS: &str = "\
 Columns:

@@ -7,13 +7,15 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Span;
+use super::help::{examples, guide};
 
 /// Runs a command under a lock, and ends the command before the lock ends.
 ///
 /// The lock is renewed while the command runs. It is released when no process that the command started is
 /// alive: processes that the command leaves behind are ended first.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "The lock and the command", after_help = ENVIRONMENT)]
+#[command(next_help_heading = "The lock and the command")]
+#[command(before_help = examples(EXAMPLES), after_help = guide(ENVIRONMENT, "shell_script/"))]
 pub(crate) struct Run {
     /// The lock's key, without the prefix; with several, the command runs under all of them.
     #[arg(long = "key", value_name = "KEY", required = true)]
@@ -125,6 +127,11 @@ impl FromStr for Permits {
         }
     }
 }
+
+const EXAMPLES: [&str; 2] = [
+    "lockable run --key nightly --busy-code 0 -- /usr/local/bin/report --all",
+    "lockable run --key deploy --wait 5m --max-hold 30m -- ./deploy.sh",
+];
 
 const ENVIRONMENT: &str = "\
 The command's environment:

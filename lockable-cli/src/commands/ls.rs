@@ -4,20 +4,23 @@ use std::cmp::Reverse;
 
 use lockable_runtime::HeldSince;
 use lockable_runtime::LockError;
-use lockable_runtime::admin::{Admin, HeldLock, Locks};
+use lockable_runtime::admin::{HeldLock, Locks};
 
 use crate::arguments::{Connection, Ls};
 use crate::connect;
 use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::output::lock::{LockLine, held, holder, left, place};
+use crate::output::progress::Progress;
 use crate::output::{json, note, table::Table};
 
 pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Result<u8, Failure> {
     let admin = connect::locker(connection)?.admin();
     let directory = Directory::first_of(&admin).await?;
+    // Who cannot count keys may list locks all the same.
+    let keys = admin.count().await.unwrap_or_default();
     if !arguments.fast {
-        warn_of_many(&admin, json).await;
+        warn_of_many(keys, json);
     }
     let mut locks = admin.locks();
     if let Some(pattern) = &arguments.pattern {
@@ -26,8 +29,9 @@ pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Re
     if arguments.fast {
         locks = locks.unthrottled();
     }
+    let listing = Listing { locks, progress: Progress::new(keys) };
     let Listed { count, failed } =
-        if json { objects(locks, &directory).await } else { rows(locks, &directory).await };
+        if json { objects(listing, &directory).await } else { rows(listing, &directory).await };
     if let Some(error) = failed {
         return Err(error.into());
     }
@@ -66,9 +70,8 @@ fn none(connection: &Connection, pattern: Option<&str>) -> String {
     format!("no lock `{prefix}{form}` is held on {place}{advice}")
 }
 
-/// Who cannot count keys may list locks all the same.
-async fn warn_of_many(admin: &Admin, json: bool) {
-    let millions = admin.count().await.unwrap_or_default() / 1_000_000;
+fn warn_of_many(keys: u64, json: bool) {
+    let millions = keys / 1_000_000;
     if millions >= MANY {
         let minutes = (millions * SECONDS_PER_MILLION).div_ceil(60);
         let long = format!(
@@ -78,7 +81,29 @@ async fn warn_of_many(admin: &Admin, json: bool) {
     }
 }
 
-async fn objects(mut locks: Locks, directory: &Directory) -> Listed {
+/// A listing, and how far it is.
+struct Listing {
+    locks: Locks,
+    progress: Progress,
+}
+
+impl Listing {
+    /// The next lock; meanwhile a terminal shows how far the listing is.
+    async fn next(&mut self) -> Option<Result<HeldLock, LockError>> {
+        loop {
+            tokio::select! {
+                biased;
+                lock = self.locks.next() => {
+                    self.progress.clear();
+                    return lock;
+                }
+                () = self.progress.due() => self.progress.write(self.locks.scanned()),
+            }
+        }
+    }
+}
+
+async fn objects(mut locks: Listing, directory: &Directory) -> Listed {
     let mut listed = Listed::default();
     while let Some(lock) = locks.next().await {
         match lock {
@@ -91,7 +116,7 @@ async fn objects(mut locks: Locks, directory: &Directory) -> Listed {
 }
 
 /// Writes what has come whenever more has to be waited for.
-async fn rows(mut locks: Locks, directory: &Directory) -> Listed {
+async fn rows(mut locks: Listing, directory: &Directory) -> Listed {
     let (mut table, mut found, mut listed) = (Table::new(HEADINGS), Vec::new(), Listed::default());
     loop {
         let lock = tokio::select! {

@@ -6,11 +6,13 @@ mod release;
 mod second_look;
 mod show;
 mod silence;
+mod texts;
 
 pub(crate) use self::check::check;
 pub(crate) use self::ls::ls;
 pub(crate) use self::release::release;
 pub(crate) use self::show::show;
+pub(crate) use self::texts::{completions, man};
 
 use crate::arguments::Connection;
 use crate::connect;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use lockable_runtime::HolderKind;
 use lockable_runtime::admin::{Admin, Forced, HeldLock, HolderId, Revoked};
-use rustix::system::uname;
 use serde::Serialize;
 
 use crate::arguments::{Connection, Release};
@@ -194,8 +193,17 @@ fn hears(kind: HolderKind) -> &'static str {
 
 fn usual_reason() -> String {
     let user = env::var("USER").unwrap_or_else(|_| "someone".to_owned());
-    let system = uname();
-    format!("{user}@{}, by `lockable release`", system.nodename().to_string_lossy())
+    format!("{user}@{}, by `lockable release`", host())
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    env::var("COMPUTERNAME").unwrap_or_else(|_| "unknown".to_owned())
 }
 
 /// What became of the lock.

@@ -3,6 +3,7 @@
 pub(crate) mod escape;
 pub(crate) mod json;
 pub(crate) mod lock;
+pub(crate) mod progress;
 pub(crate) mod shell;
 pub(crate) mod table;
 pub(crate) mod times;
@@ -32,8 +33,13 @@ struct Note<'a> {
 
 /// Writes a line at once; `false` where that fails, as behind `head`, which reads no more.
 pub(crate) fn write_line(line: &str) -> bool {
+    write_bytes(format!("{line}\n").as_bytes())
+}
+
+/// The same for a text of several lines.
+pub(crate) fn write_bytes(text: &[u8]) -> bool {
     let mut output = stdout().lock();
-    let written = writeln!(output, "{line}").and_then(|()| output.flush());
+    let written = output.write_all(text).and_then(|()| output.flush());
     let is_failure = |error: &io::Error| error.kind() != io::ErrorKind::BrokenPipe;
     if written.as_ref().is_err_and(is_failure) {
         HAS_FAILED.store(true, Ordering::Relaxed);

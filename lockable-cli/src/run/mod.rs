@@ -6,8 +6,9 @@ mod command;
 mod ending;
 mod family;
 mod held;
+mod imitation;
 mod orders;
-pub(crate) mod signals;
+mod signals;
 mod stdin;
 mod supervision;
 mod watched;
@@ -22,6 +23,8 @@ use std::time::Duration;
 use lockable_runtime::{Lease, RequestId, shutdown};
 
 pub(crate) use self::command::become_command;
+pub(crate) use self::imitation::{end, leave};
+pub(crate) use self::signals::hear_children;
 pub(crate) use self::watcher::watch;
 
 use self::held::Held;

@@ -13,10 +13,10 @@ use rustix::process::{
 use tokio::time::interval;
 
 use crate::arguments::{Run, Watcher};
-use crate::exit::own_program;
 use crate::output::note;
 use crate::run::channel::Channel;
 use crate::run::family::{self, Family, Reaped};
+use crate::run::imitation::own_program;
 use crate::run::stdin;
 
 /// The watcher, and the command under it.

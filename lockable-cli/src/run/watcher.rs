@@ -12,12 +12,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::arguments::{Command, Watcher};
-use crate::exit::own_program;
 use crate::failure::Failure;
 use crate::run::alarm::Alarm;
 use crate::run::channel::Channel;
 use crate::run::ending::{Due, Ending};
 use crate::run::family::{self, Family, Reaped};
+use crate::run::imitation::own_program;
 use crate::run::orders::{Event, Order};
 use crate::run::signals::{Signals, ends};
 use crate::run::stdin;

@@ -5,5 +5,6 @@ mod names;
 mod output;
 mod permits;
 mod release;
+mod texts;
 mod topologies;
 mod transcripts;

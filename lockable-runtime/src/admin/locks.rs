@@ -33,6 +33,7 @@ pub struct Locks {
     pace: Pace,
     state: State,
     found: VecDeque<HeldLock>,
+    scanned: u64,
     /// Of the page that was found last.
     failed: Option<LockError>,
     /// The hashes of the keys that were listed: a server may name a key more than once.
@@ -66,6 +67,7 @@ impl Locks {
             pace: Pace::Gentle,
             state: State::Start,
             found: VecDeque::new(),
+            scanned: 0,
             failed: None,
             listed: HashSet::new(),
             hashes: RandomState::new(),
@@ -103,6 +105,13 @@ impl Locks {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
+    /// Returns about how many keys of any kind the listing has scanned so far; the servers have `Admin::count` of them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn scanned(&self) -> u64 {
+        self.scanned
+    }
+
     fn start(&self) -> Result<State, LockError> {
         let selection = Selection::new(&self.prefix, &self.glob, &self.namespace);
         let backend = self.link.backend_here()?;
@@ -112,6 +121,7 @@ impl Locks {
     /// Takes in a page that was asked for then.
     fn turn(&mut self, page: Page, asked: Moment) -> State {
         self.failed = page.fault.map(Fault::into_error);
+        self.scanned = self.scanned.saturating_add(page.scanned);
         for seen in page.seen {
             if self.listed.insert(self.hashes.hash_one(seen.key.as_str())) {
                 self.found.push_back(HeldLock::of(seen, &self.prefix, &self.link.reporting));

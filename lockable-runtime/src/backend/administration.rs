@@ -40,6 +40,8 @@ pub(crate) trait Administration {
 /// A part of a listing.
 pub(crate) struct Page {
     pub(crate) seen: Vec<Seen>,
+    /// About how many keys of any kind were scanned for it.
+    pub(crate) scanned: u64,
     /// Why a server is missing of which there are several.
     pub(crate) fault: Option<Fault>,
     /// Asks for the next one; `None` at the end.

@@ -25,6 +25,7 @@
 //! | warn | `hold` | event | `key`, …, `held`, `share` | a body without `renew` used more than four fifths of its lease |
 //! | warn | `hold` | event | `key`, …, `fencing_token`, `held` | a lock with `renew` has been held for a day; again each time that this has doubled |
 //! | debug | `renew` | span | `leases` | one command renews this number of leases |
+//! | trace | `send` | event | `server`, `commands` | commands are sent together over a connection that is open; their names only |
 //! | trace | `renew` | event | `key`, …, `fencing_token`, `outcome` | the outcome for one of these leases |
 //! | warn | `renew` | event | `leases`, `error` | the renewal had no reply, and is retried |
 //! | debug | `release` | span | `key`, …, `outcome` | a release is under way, by the holder or in the background |

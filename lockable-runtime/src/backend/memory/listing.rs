@@ -22,7 +22,8 @@ impl Administration for Arc<Memory> {
             let selected = state.places.keys().filter(|key| selection.has(key.as_str()));
             let selected: Vec<_> = selected.cloned().collect();
             let seen = selected.iter().filter_map(|key| seen(&mut state, key, now)).collect();
-            Ok(Page { seen, fault: None, rest: None })
+            let scanned = u64::try_from(state.places.len()).unwrap_or(u64::MAX);
+            Ok(Page { seen, scanned, fault: None, rest: None })
         })
     }
 

@@ -18,7 +18,7 @@ use crate::types::key::LockKey;
 use crate::types::selection::Selection;
 
 /// How many keys the server goes through for one page: about 200 µs.
-const COUNT: usize = 250;
+const COUNT: u64 = 250;
 
 /// Of how many keys the locks are read in one go: about 100 µs.
 const READ: usize = 64;
@@ -78,7 +78,7 @@ impl Sweep {
         match self.scan(&server).await {
             Ok(seen) => {
                 let ended = if self.at.is_none() { self.next_server().await } else { Ok(()) };
-                Ok(Page { seen, fault: ended.err(), ..self.rest() })
+                Ok(Page { seen, scanned: COUNT, fault: ended.err(), ..self.rest() })
             }
             Err(fault) => {
                 let hangs = boot_time().since(begun) > self.router.topology.opener.command_deadline;
@@ -196,6 +196,6 @@ impl Sweep {
         } else {
             Some(Box::new(|| -> Reply<Page> { Box::pin(self.page()) }))
         };
-        Page { seen: Vec::new(), fault: None, rest }
+        Page { seen: Vec::new(), scanned: 0, fault: None, rest }
     }
 }

@@ -16,6 +16,7 @@ use super::greeting::{Greeted, greet, not_let_in};
 use super::meaning::{Failed, Meaning};
 use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
+use super::sent;
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::{Opener, Target};
@@ -124,6 +125,7 @@ impl Connection {
 
     /// Sends the commands in one go; an error of the server's is one of the values.
     pub(crate) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        sent::report(&self.target.server, pipeline.cmd_iter());
         let count = pipeline.len();
         let replies = self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await;
         let replies = self.answered(replies)?;
@@ -215,6 +217,7 @@ impl Connection {
 
     /// Sends one command; an error of the server's is its value.
     pub(crate) async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
+        sent::report(&self.target.server, [command]);
         self.answered(self.driven.commands.clone().send_packed_command(command).await)
     }
 

@@ -8,6 +8,7 @@ pub(super) mod meaning;
 pub(super) mod outbox;
 pub(super) mod permits;
 pub(super) mod script;
+mod sent;
 pub(super) mod server;
 pub(super) mod source;
 pub(super) mod tracking;
