@@ -6,6 +6,10 @@
 pub mod getting_started {}
 
 #[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/choosing.md")]
+pub mod choosing {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/leases.md")]
 pub mod leases {}
 
