@@ -79,8 +79,17 @@ pub(super) fn failed(name: &'static str, cause: &str, advice: &'static str) -> F
 
 /// What channels of a shard need, and a node of a cluster does not have, or not now.
 pub(super) fn no_channel(what: &str, cause: &str) -> Finding {
-    let message = format!(
+    Finding::new(Severity::Warning, Code::NoShardChannel, unnotified(what, cause))
+}
+
+/// The same of one server.
+pub(super) fn no_grants(what: &str, cause: &str) -> Finding {
+    let finding = Finding::new(Severity::Warning, Code::GrantNotReceived, unnotified(what, cause));
+    finding.advise("use a server that has `PUBLISH` and `PUBSUB NUMSUB`, also in scripts")
+}
+
+fn unnotified(what: &str, cause: &str) -> String {
+    format!(
         "waiting calls get no notifications and poll about once a second: {what} failed: {cause}"
-    );
-    Finding::new(Severity::Warning, Code::NoShardChannel, message)
+    )
 }

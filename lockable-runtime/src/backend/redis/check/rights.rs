@@ -186,6 +186,9 @@ impl Missing {
         {
             self.is_mute = true;
             return Ok(Some(failures::no_channel(name, &fault::explain(&error).1)));
+        } else if let "publish" | "pubsub|numsub" = name {
+            self.is_mute = true;
+            return Ok(Some(failures::no_grants(name, &fault::explain(&error).1)));
         } else if name == "client|tracking" && !self.is_untracked {
             self.is_untracked = true;
             return Ok(Some(untracked(&fault::explain(&error).1)));
