@@ -65,7 +65,11 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ended { held, failed, longest } = self.ended;
-        write!(f, "{} cases: {held} holds, {failed} errors, the longest call {longest:?}; ", self.cases)?;
+        write!(
+            f,
+            "{} cases: {held} holds, {failed} errors, the longest call {longest:?}; ",
+            self.cases
+        )?;
         write!(f, "garbled {:?}; {} messages forged; ", self.garbled, self.forged)?;
         write!(f, "{} false grants that nothing tells apart; ", self.false_grants)?;
         write!(f, "full service after {:?} at most", self.recovered)
@@ -160,7 +164,8 @@ impl Scene {
         let builder = |url: String| Locker::builder().url(url).prefix("").namespace(&namespace);
         let locker = builder(format!("{base}{}", plan.protocol)).expire(LEASE);
         let locker = locker.command_deadline(COMMAND).connect_deadline(CONNECT);
-        let locker = connect(locker, plan.connects_first).await.map_err(|error| error.to_string())?;
+        let locker =
+            connect(locker, plan.connects_first).await.map_err(|error| error.to_string())?;
         // It is at the server itself.
         let url = if plan.is_cluster {
             server.url().replace("redis://", "redis-cluster://")

@@ -80,8 +80,26 @@ impl Forger<'_> {
     fn odd(&mut self, owner: &str, key: &str) -> String {
         let long = "x".repeat(3_000);
         let parts = [
-            "", "0", "-1", "+1", "1.5", "1e9", " 7", "18446744073709551615", "18446744073709551616",
-            "9", "1000", "revoke", "forced", "\0", "é", "\r", owner, key, &long, "1750000000000001",
+            "",
+            "0",
+            "-1",
+            "+1",
+            "1.5",
+            "1e9",
+            " 7",
+            "18446744073709551615",
+            "18446744073709551616",
+            "9",
+            "1000",
+            "revoke",
+            "forced",
+            "\0",
+            "é",
+            "\r",
+            owner,
+            key,
+            &long,
+            "1750000000000001",
         ];
         let count = self.dice.below(8);
         let parts: Vec<_> = (0..count).map(|_| self.dice.pick(&parts)).collect();
@@ -121,7 +139,8 @@ fn queue_of(key: &str) -> String {
     format!(":{key}")
 }
 
-fn now(admin: &Admin) -> u64 {
+/// The server's time in microseconds.
+pub(crate) fn now(admin: &Admin) -> u64 {
     let [seconds, micros] = admin.command::<[u64; 2]>(&["TIME"]);
     seconds * 1_000_000 + micros
 }

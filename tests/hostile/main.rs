@@ -22,6 +22,7 @@ use tokio::time::timeout;
 mod board;
 mod calls;
 mod case;
+mod deceived;
 mod forger;
 mod process;
 
@@ -50,9 +51,12 @@ async fn run_all(panics: &Panics) -> (Outcome, Vec<String>) {
             let _permit = at_once.acquire().await.unwrap();
             let case = tokio::spawn(case::run(world, seed));
             let outcome = timeout(CASE, case).await;
-            (seed, outcome.map_or(Err("it hangs".to_owned()), |ended| {
-                ended.unwrap_or_else(|_| Err("it panicked".to_owned()))
-            }))
+            (
+                seed,
+                outcome.map_or(Err("it hangs".to_owned()), |ended| {
+                    ended.unwrap_or_else(|_| Err("it panicked".to_owned()))
+                }),
+            )
         });
     }
     let (mut total, mut memory) = (Outcome::default(), None);
@@ -64,7 +68,9 @@ async fn run_all(panics: &Panics) -> (Outcome, Vec<String>) {
         let outcome = outcome.and_then(|outcome| panics.none().and(memory).map(|()| outcome));
         match outcome {
             Ok(outcome) => total.add(&outcome),
-            Err(why) => failed.push(format!("seed {seed}: {why}; it runs alone by {}", alone(seed))),
+            Err(why) => {
+                failed.push(format!("seed {seed}: {why}; it runs alone by {}", alone(seed)))
+            }
         }
     }
     (total, failed)

@@ -23,7 +23,11 @@ impl Panics {
     /// When there were some; they are forgotten.
     pub(crate) fn none(&self) -> Result<(), String> {
         let mut panics = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if panics.is_empty() { Ok(()) } else { Err(panics.drain(..).collect::<Vec<_>>().join("; ")) }
+        if panics.is_empty() {
+            Ok(())
+        } else {
+            Err(panics.drain(..).collect::<Vec<_>>().join("; "))
+        }
     }
 }
 

@@ -290,11 +290,48 @@ mod tests {
     /// What URLs are made of, and what they are not.
     fn part() -> impl Strategy<Value = String> {
         let parts = [
-            "://", "@", ":", "/", "?", "#", "&", "=", "%", "%4", "%2F", "%00", ",", "[", "]", "[::1]",
-            "host", "6379", "99999", "mm", "0", "-1", "prefix", "namespace", "expire", "30s", "60000",
-            "{", "db", "protocol", "resp3", "user", "sentinel_password", "insecure", "timeout", " ", "\n",
+            "://",
+            "@",
+            ":",
+            "/",
+            "?",
+            "#",
+            "&",
+            "=",
+            "%",
+            "%4",
+            "%2F",
+            "%00",
+            ",",
+            "[",
+            "]",
+            "[::1]",
+            "host",
+            "6379",
+            "99999",
+            "mm",
+            "0",
+            "-1",
+            "prefix",
+            "namespace",
+            "expire",
+            "30s",
+            "60000",
+            "{",
+            "db",
+            "protocol",
+            "resp3",
+            "user",
+            "sentinel_password",
+            "insecure",
+            "timeout",
+            " ",
+            "\n",
         ];
-        prop_oneof![prop::sample::select(parts.to_vec()).prop_map(str::to_owned), "\\PC{0,5}|.{0,3}"]
+        prop_oneof![
+            prop::sample::select(parts.to_vec()).prop_map(str::to_owned),
+            "\\PC{0,5}|.{0,3}"
+        ]
     }
 
     fn parts() -> impl Strategy<Value = String> {

@@ -104,7 +104,8 @@ fn place(dice: &mut Dice, reply: &[u8]) -> usize {
 }
 
 fn depth(dice: &mut Dice) -> Vec<u8> {
-    let lists = dice.pick(&["*1\r\n", "~1\r\n", "%1\r\n+a\r\n", "*2\r\n:1\r\n", "|1\r\n+a\r\n:1\r\n"]);
+    let lists =
+        dice.pick(&["*1\r\n", "~1\r\n", "%1\r\n+a\r\n", "*2\r\n:1\r\n", "|1\r\n+a\r\n:1\r\n"]);
     let depth = dice.pick(&[40, 99, 5_000, 60_000]);
     [lists.repeat(depth).as_bytes(), b":1\r\n"].concat()
 }

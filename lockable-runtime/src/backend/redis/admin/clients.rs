@@ -69,7 +69,8 @@ pub(super) async fn clock_difference(router: &Router) -> Result<Duration, Fault>
         let (seconds, micros) =
             time.map_err(|error| call::fault(&server.readers().opener, &error))?;
         // The reply may be of something that is no server of ours.
-        let there = Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros.into()));
+        let there =
+            Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros.into()));
         let here = asked.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + half;
         greatest = greatest.max(there.abs_diff(here));
     }

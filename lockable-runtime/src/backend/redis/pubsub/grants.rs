@@ -175,7 +175,8 @@ mod tests {
 
     /// What is nearly a part of a grant, or one.
     fn part() -> impl Strategy<Value = String> {
-        let texts = ["", "0", "-1", "+5", " 7", "1750000000000017", "18446744073709551616", OWNER, "k"];
+        let texts =
+            ["", "0", "-1", "+5", " 7", "1750000000000017", "18446744073709551616", OWNER, "k"];
         let texts = prop::sample::select(texts.to_vec()).prop_map(str::to_owned);
         prop_oneof![texts, any::<u64>().prop_map(|number| number.to_string()), "\\PC{0,30}"]
     }
