@@ -16,6 +16,8 @@ pub(crate) struct Caller<'a> {
     pub(crate) dice: Dice,
     /// What the names of its locks begin with: a hash tag.
     pub(crate) prefix: &'a str,
+    /// The most milliseconds for which it holds a lock.
+    pub(crate) most: u64,
 }
 
 /// What became of calls.
@@ -84,7 +86,7 @@ impl Caller<'_> {
     }
 
     async fn renews(&mut self) -> Result<u64, LockError> {
-        let request = self.locker.lock(self.key()).wait(WAIT).renew().expire(10 * HOLD);
+        let request = self.locker.lock(self.key()).wait(WAIT).renew().expire(20 * HOLD);
         let guard = request.acquire().await?;
         for _ in 0..8 {
             self.hold(guard.lease(), 1).await;
@@ -151,13 +153,12 @@ impl Caller<'_> {
         Ok(0)
     }
 
-    async fn hold(&self, lease: &Lease, most: usize) {
+    async fn hold(&mut self, lease: &Lease, most: usize) {
         let _entry = self.board.enter(self.admin, lease, most);
-        pause(HOLD / 4).await;
+        pause(self.dice.millis(0..self.most)).await;
     }
 }
 
-/// How long a lock is held, or a part of it.
 const HOLD: Duration = Duration::from_millis(10);
 
 /// The leases of the locker behind the door: what garbled replies leave behind is over then.

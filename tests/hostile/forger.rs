@@ -1,7 +1,6 @@
 //! Who publishes on channels that are not theirs, and may read the queues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use lockable_tests::{Admin, Dice};
 
@@ -30,7 +29,7 @@ impl Forger<'_> {
                 let text = message.as_slice();
                 heard += publish(self.admin, verb, &channel, text);
             }
-            pause(Duration::from_millis(self.dice.below(8))).await;
+            pause(self.dice.millis(1..20)).await;
         }
         heard
     }

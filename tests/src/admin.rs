@@ -55,7 +55,9 @@ impl Admin {
     pub fn try_bytes(&self, words: &[&[u8]]) -> RedisResult<Value> {
         let mut connection = self.connection.lock().expect("no command panics under the lock");
         let mut command = redis::Cmd::new();
-        words.iter().for_each(|word| drop(command.arg(*word)));
+        for word in words {
+            command.arg(*word);
+        }
         command.query(&mut connection)
     }
 

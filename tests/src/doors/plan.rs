@@ -42,7 +42,7 @@ pub(super) struct Plan {
     pub(super) importing: Vec<usize>,
     /// The first one that takes a command counts.
     pub(super) scenes: Vec<(usize, Cue, Answer)>,
-    /// What has come, and to which door.
+    /// What has come, and to which door, while nothing is garbled.
     pub(super) seen: Vec<(usize, Vec<String>)>,
     pub(super) kind: Kind,
     /// What garbles replies and messages, where anything does.
@@ -95,7 +95,10 @@ impl Plan {
             (Fate::Passes, Some((disorder, dice))) => Fate::Disordered(disorder, dice),
             (fate, _) => fate,
         };
-        self.seen.push((door, command));
+        // A client that connects again and again sends its scripts each time.
+        if self.draw.is_none() {
+            self.seen.push((door, command));
+        }
         fate
     }
 
