@@ -1,5 +1,6 @@
 //! What lockers are called for.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockError, Locker};
@@ -16,14 +17,14 @@ pub(crate) struct Caller<'a> {
     pub(crate) dice: Dice,
     /// What the names of its locks begin with: a hash tag.
     pub(crate) prefix: &'a str,
-    /// The most milliseconds for which it holds a lock.
-    pub(crate) most: u64,
 }
 
 /// What became of calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ended {
     pub(crate) held: u64,
+    /// Those of the locker that no door is before.
+    pub(crate) beside: u64,
     pub(crate) failed: u64,
     /// The longest.
     pub(crate) longest: Duration,
@@ -46,6 +47,20 @@ impl Caller<'_> {
             }
         }
         ended
+    }
+
+    /// Holds the locks most of the time, so that who has one by mistake has it beside this holder. Gives how often.
+    pub(crate) async fn hold_until(mut self, is_over: &AtomicBool) -> u64 {
+        let mut count = 0;
+        while !is_over.load(Ordering::Acquire) {
+            let request = self.locker.lock(self.key()).wait(WAIT);
+            let Ok(guard) = request.acquire().await else { continue };
+            let entry = self.board.enter(self.admin, guard.lease(), 1);
+            pause(self.dice.millis(5..60)).await;
+            drop(entry);
+            count += u64::from(guard.release().await.is_ok());
+        }
+        count
     }
 
     /// One call; returns how many locks it held.
@@ -155,7 +170,7 @@ impl Caller<'_> {
 
     async fn hold(&mut self, lease: &Lease, most: usize) {
         let _entry = self.board.enter(self.admin, lease, most);
-        pause(self.dice.millis(0..self.most)).await;
+        pause(self.dice.millis(0..5)).await;
     }
 }
 
@@ -172,6 +187,7 @@ pub(crate) async fn pause(duration: Duration) {
 impl Ended {
     pub(crate) fn add(&mut self, other: Self) {
         self.held += other.held;
+        self.beside += other.beside;
         self.failed += other.failed;
         self.longest = self.longest.max(other.longest);
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker, LockerBuilder};
-use lockable_tests::{Admin, Dice, Disorder, Doors, Pace, Server, cluster};
+use lockable_tests::{Admin, Dice, Disorder, Doors, Pace, Server, Share, cluster};
 
 use crate::board::Board;
 use crate::calls::{Caller, Ended, LEASE, pause};
@@ -64,10 +64,10 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ended { held, failed, longest } = self.ended;
+        let Ended { held, beside, failed, longest } = self.ended;
         write!(
             f,
-            "{} cases: {held} holds, {failed} errors, the longest call {longest:?}; ",
+            "{} cases: {held} holds and {beside} beside them, {failed} errors, the longest call {longest:?}; ",
             self.cases
         )?;
         write!(f, "garbled {:?}; {} messages forged; ", self.garbled, self.forged)?;
@@ -84,7 +84,7 @@ struct Plan {
     /// Whether some of what is garbled and forged cannot be told from what is true.
     deceives: bool,
     kinds: Vec<Disorder>,
-    one_of: u64,
+    share: Share,
     forges: bool,
     /// Whether the locker connects before anything is garbled.
     connects_first: bool,
@@ -106,7 +106,7 @@ impl Plan {
             is_cluster: dice.is_one_of(3),
             deceives,
             kinds,
-            one_of: dice.pick(&[2, 4, 8, 16]),
+            share: dice.pick(&SHARES),
             forges: !dice.is_one_of(3),
             connects_first: !dice.is_one_of(4),
             protocol: dice.pick(&["", "?protocol=resp3"]),
@@ -132,7 +132,7 @@ struct Scene {
 pub(crate) async fn run(world: Arc<World>, seed: u64) -> Result<Outcome, String> {
     let plan = Plan::of(seed);
     let scene = Scene::open(&world, &plan).await?;
-    scene.doors.garble(seed, plan.one_of, &plan.kinds);
+    scene.doors.garble(seed, plan.share, &plan.kinds);
     let (ended, forged) = scene.work(&plan).await;
     let garbled = scene.doors.end_garbling();
     let recovered = scene.is_served().await?;
@@ -181,16 +181,14 @@ impl Scene {
     async fn work(&self, plan: &Plan) -> (Ended, u64) {
         let is_over = AtomicBool::new(false);
         let mut dice = plan.dice.clone();
-        let mut caller = |locker, most| Caller {
+        let mut caller = |locker| Caller {
             locker,
-            most,
             admin: &self.admin,
             board: &self.board,
             dice: Dice::new(dice.below(u64::MAX)),
             prefix: &self.prefix,
         };
-        let (one, two, beside) =
-            (caller(&self.locker, 5), caller(&self.locker, 5), caller(&self.other, 50));
+        let (one, two, beside) = (caller(&self.locker), caller(&self.locker), caller(&self.other));
         let forger = Forger {
             admin: &self.admin,
             dice: Dice::new(plan.seed ^ 1),
@@ -200,15 +198,15 @@ impl Scene {
             deceives: plan.deceives,
         };
         let calls = async {
-            let (mut ended, two, beside) =
-                tokio::join!(one.run(CALLS), two.run(CALLS), beside.run(CALLS));
+            let (mut ended, two) = tokio::join!(one.run(CALLS), two.run(CALLS));
             is_over.store(true, Ordering::Release);
             ended.add(two);
-            ended.held += beside.held;
             ended
         };
         let forging = async { if plan.forges { forger.run(&is_over).await } else { 0 } };
-        tokio::join!(calls, forging)
+        let (mut ended, forged, beside) = tokio::join!(calls, forging, beside.hold_until(&is_over));
+        ended.beside = beside;
+        (ended, forged)
     }
 
     /// Every lock can be acquired again by both, soon after the garbling has ended.
@@ -267,8 +265,17 @@ async fn connect(builder: LockerBuilder, first: bool) -> Result<Locker, String> 
     Ok(locker)
 }
 
+/// A connection has about seventy replies to its greeting.
+const SHARES: [Share; 5] = [
+    Share::All(16),
+    Share::All(64),
+    Share::ButGreetings(2),
+    Share::ButGreetings(4),
+    Share::ButGreetings(8),
+];
+
 /// How often each task calls.
-const CALLS: u64 = 8;
+const CALLS: u64 = 10;
 
 /// A busy machine misses them now and then, and calls fail.
 const COMMAND: Duration = Duration::from_millis(200);

@@ -116,6 +116,7 @@ impl Carried {
                 let reply = self.replies.take_one(subscribes).await?;
                 self.replies.give(disorder.of(dice, &reply)).await
             }
+            Fate::Given(garbled) => self.replies.give(garbled).await,
             Fate::BreaksBefore => Err(io::ErrorKind::ConnectionReset.into()),
             Fate::BreaksAfter => {
                 self.to_server.write_all(command).await?;

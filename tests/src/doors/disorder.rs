@@ -41,12 +41,21 @@ impl Disorder {
 pub(super) struct Draw {
     pub(super) dice: Dice,
     pub(super) kinds: Vec<Disorder>,
-    /// One of so many replies is garbled.
-    pub(super) one_of: u64,
+    pub(super) share: Share,
     pub(super) garbled: Vec<Disorder>,
 }
 
+/// How much is garbled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// One of so many replies.
+    All(u64),
+    /// The same, without those to the greeting of a new connection: otherwise, hardly any is ever used.
+    ButGreetings(u64),
+}
+
 /// What a client gets in the place of a reply.
+#[derive(Debug)]
 pub(super) struct Garbled {
     pub(super) bytes: Vec<u8>,
     /// Whether the connection ends behind it.
@@ -54,15 +63,28 @@ pub(super) struct Garbled {
 }
 
 impl Draw {
-    /// What is made of the next reply or message; none where it is left as it is.
-    pub(super) fn next(&mut self) -> Option<(Disorder, Dice)> {
-        if !self.dice.is_one_of(self.one_of) {
+    /// What is made of the reply to this command, or of a message where there is none; nothing where it is left as it
+    /// is.
+    pub(super) fn next(&mut self, command: &[String]) -> Option<(Disorder, Dice)> {
+        let one_of = match self.share {
+            Share::ButGreetings(_) if is_greeting(command) => return None,
+            Share::All(one_of) | Share::ButGreetings(one_of) => one_of,
+        };
+        if !self.dice.is_one_of(one_of) {
             return None;
         }
         let kind = self.dice.pick(&self.kinds);
         self.garbled.push(kind);
         Some((kind, Dice::new(self.dice.below(u64::MAX))))
     }
+}
+
+/// Whether a new connection sends the command: to say who it is, to load scripts, or to try a lock.
+fn is_greeting(command: &[String]) -> bool {
+    const NAMES: [&str; 5] = ["HELLO", "CLIENT", "SCRIPT", "CLUSTER", "SUBSCRIBE"];
+    let is_named = command.first().is_some_and(|name| NAMES.contains(&name.as_str()));
+    let is_empty_script = command.get(2).is_some_and(|count| count == "0");
+    is_named || is_empty_script || command.iter().any(|word| word.contains(":probe:"))
 }
 
 impl Disorder {
@@ -203,10 +225,10 @@ mod tests {
             let mut draw = Draw {
                 dice: Dice::new(seed),
                 kinds: [Disorder::DETECTABLE.as_slice(), &Disorder::DECEPTIVE].concat(),
-                one_of: 2,
+                share: Share::All(2),
                 garbled: Vec::new(),
             };
-            let drawn = (0..40).filter_map(|_| draw.next());
+            let drawn = (0..40).filter_map(|_| draw.next(&[]));
             let made = drawn.map(|(kind, dice)| kind.of(dice, b"*2\r\n:1\r\n:2\r\n").bytes);
             made.collect::<Vec<_>>()
         };

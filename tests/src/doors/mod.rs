@@ -16,8 +16,8 @@ mod garble;
 mod plan;
 
 pub use answers::{Answer, Cue, Hold, Host};
-pub use disorder::Disorder;
 use disorder::Draw;
+pub use disorder::{Disorder, Share};
 pub use garble::Garble;
 use plan::{Kind, Plan};
 
@@ -126,10 +126,10 @@ impl Doors {
         self.plan().scenes.remove(0);
     }
 
-    /// Garbles one of so many replies and messages from now on, as the seed says: in one of these ways.
-    pub fn garble(&self, seed: u64, one_of: u64, kinds: &[Disorder]) {
+    /// Garbles a share of the replies and messages from now on, as the seed says: in one of these ways.
+    pub fn garble(&self, seed: u64, share: Share, kinds: &[Disorder]) {
         let (dice, kinds) = (Dice::new(seed), kinds.to_vec());
-        self.plan().draw = Some(Draw { dice, kinds, one_of, garbled: Vec::new() });
+        self.plan().draw = Some(Draw { dice, kinds, share, garbled: Vec::new() });
     }
 
     /// Ends that; gives what was garbled, and in which ways.

@@ -25,6 +25,8 @@ pub(super) enum Fate {
     Garbled(Garble),
     /// The same, as a seed says.
     Disordered(Disorder, Dice),
+    /// The door answers it so.
+    Given(Garbled),
     BreaksBefore,
     BreaksAfter,
     Silent,
@@ -91,8 +93,12 @@ impl Plan {
             Some(Answer::Held(hold)) => Fate::Held(hold),
             None => self.usual(door, &command, is_asking),
         };
-        let fate = match (fate, self.draw.as_mut().and_then(Draw::next)) {
+        let drawn = self.draw.as_mut().and_then(|draw| draw.next(&command));
+        let fate = match (fate, drawn) {
             (Fate::Passes, Some((disorder, dice))) => Fate::Disordered(disorder, dice),
+            (Fate::Answered(reply), Some((disorder, dice))) => {
+                Fate::Given(disorder.of(dice, &reply))
+            }
             (fate, _) => fate,
         };
         // A client that connects again and again sends its scripts each time.
@@ -106,7 +112,7 @@ impl Plan {
     pub(super) fn messages(&mut self, messages: &[Vec<u8>]) -> Garbled {
         let (mut bytes, mut ends) = (Vec::new(), false);
         for message in messages {
-            match self.draw.as_mut().and_then(Draw::next) {
+            match self.draw.as_mut().and_then(|draw| draw.next(&[])) {
                 Some((disorder, dice)) => {
                     let garbled = disorder.of(dice, message);
                     bytes.extend(garbled.bytes);

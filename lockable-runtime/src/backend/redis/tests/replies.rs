@@ -89,14 +89,34 @@ fn leaf() -> impl Strategy<Value = Value> {
 
 /// Any reply.
 fn reply() -> impl Strategy<Value = Value> {
-    leaf().prop_recursive(3, 24, 6, |value| {
+    let any = leaf().prop_recursive(3, 24, 6, |value| {
         let pairs = vec((value.clone(), value.clone()), 0..4);
         prop_oneof![
             4 => vec(value.clone(), 0..6).prop_map(Value::Array),
             1 => vec(value, 0..4).prop_map(Value::Set),
             1 => pairs.prop_map(Value::Map),
         ]
-    })
+    });
+    prop_oneof![leaf(), numbers(), any]
+}
+
+fn numbers() -> impl Strategy<Value = Value> {
+    vec(number().prop_map(Value::Int), 1..5).prop_map(Value::Array)
+}
+
+/// What is nearly a map of a cluster.
+fn map() -> impl Strategy<Value = Value> {
+    let node =
+        vec(prop_oneof![text().prop_map(Value::BulkString), number().prop_map(Value::Int)], 1..4);
+    let host = Just(Value::BulkString(b"host".to_vec()));
+    let port = (1_i64..70_000).prop_map(Value::Int);
+    let good = (host, port).prop_map(|(host, port)| vec![host, port]);
+    let node = prop_oneof![1 => node, 3 => good].prop_map(Value::Array);
+    let ends =
+        (0_i64..20_000, 0_i64..70_000).prop_map(|(first, last)| [first, last].map(Value::Int));
+    let entry = (ends, vec(node, 0..3))
+        .prop_map(|(ends, nodes)| Value::Array([&ends[..], &nodes].concat()));
+    vec(prop_oneof![5 => entry, 1 => reply()], 0..3).prop_map(Value::Array)
 }
 
 /// Whether that is a list of so many elements.
@@ -185,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn a_map_of_the_cluster_has_only_its_slots(reply in reply()) {
+    fn a_map_of_the_cluster_has_only_its_slots(reply in prop_oneof![map(), reply()]) {
         let asked = Endpoint { host: "asked".to_owned(), port: 7 };
         for shard in shards::shards(&reply, &asked).into_iter().flatten() {
             for range in shard.ranges {
@@ -195,7 +215,9 @@ proptest! {
     }
 
     #[test]
-    fn counts_of_tracked_locks_add_up(replies in vec(reply(), 0..5)) {
+    fn counts_of_tracked_locks_add_up(
+        replies in vec(prop_oneof![reply(), number().prop_map(Value::Int)], 0..5),
+    ) {
         let attempt = Arc::new(attempt());
         attempt.mark_watched();
         let renewals = [Renewal::new(&attempt, None, boot_time())];
