@@ -31,7 +31,7 @@ pub(crate) struct Ended {
 }
 
 /// The most that a call waits for a lock.
-const WAIT: Duration = Duration::from_millis(300);
+const WAIT: Duration = Duration::from_secs(1);
 
 impl Caller<'_> {
     /// Calls so often, one after the other.

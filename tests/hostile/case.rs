@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lockable_runtime::__internals::CLAIMS;
 use lockable_runtime::{LockError, Locker, LockerBuilder};
 use lockable_tests::{Admin, Dice, Disorder, Doors, Pace, Server, Share, cluster};
 
@@ -59,6 +60,7 @@ impl Outcome {
         assert_eq!(self.garbled.len(), Disorder::DETECTABLE.len() + Disorder::DECEPTIVE.len());
         assert!(self.ended.held > self.cases && self.ended.failed > self.cases / 4);
         assert!(self.forged > self.cases, "{} messages were received", self.forged);
+        assert!(CLAIMS.load(Ordering::Relaxed) > 0, "no forged grant has reached who waits");
     }
 }
 
@@ -71,6 +73,7 @@ impl fmt::Display for Outcome {
             self.cases
         )?;
         write!(f, "garbled {:?}; {} messages forged; ", self.garbled, self.forged)?;
+        write!(f, "{} grants claimed; ", CLAIMS.load(Ordering::Relaxed))?;
         write!(f, "{} false grants that nothing tells apart; ", self.false_grants)?;
         write!(f, "full service after {:?} at most", self.recovered)
     }
@@ -284,7 +287,7 @@ const CONNECT: Duration = Duration::from_millis(400);
 /// Only what hangs takes so long.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A call waits for 300 ms, opens a connection, and sends a few commands.
+/// A call waits for a second, opens a connection, and sends a few commands.
 const LONGEST_CALL: Duration = Duration::from_secs(10);
 
 /// A connection that hangs is left after three calls in vain, and a lock that no one knows of ends with its lease.
