@@ -47,6 +47,20 @@ impl Admin {
         redis::cmd(name).arg(arguments).query(&mut connection)
     }
 
+    /// The same with arguments that may be any bytes.
+    ///
+    /// # Errors
+    ///
+    /// The server's, and those of the connection.
+    pub fn try_bytes(&self, words: &[&[u8]]) -> RedisResult<Value> {
+        let mut connection = self.connection.lock().expect("no command panics under the lock");
+        let mut command = redis::Cmd::new();
+        for word in words {
+            command.arg(*word);
+        }
+        command.query(&mut connection)
+    }
+
     /// The keys that match a glob-style pattern, sorted.
     pub fn keys(&self, pattern: &str) -> Vec<String> {
         let mut keys: Vec<String> = self.command(&["KEYS", pattern]);

@@ -56,7 +56,7 @@ mod spawner;
 pub use admin::Admin;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use dice::Dice;
-pub use doors::{Answer, Cue, Doors, Garble, Hold, Host};
+pub use doors::{Answer, Cue, Disorder, Doors, Garble, Hold, Host, Share};
 pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;

@@ -181,7 +181,10 @@ const OF_SENTINELS: &str = "it is for `redis-sentinel://` alone";
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::locker::{Locker, LockerBuilder};
     use crate::types::error::LockErrorKind;
 
     fn own(url: &str) -> Result<Known, LockError> {
@@ -281,6 +284,94 @@ mod tests {
         ] {
             for error in refusals(url) {
                 assert!(!error.contains("canary"), "{url}: {error}");
+            }
+        }
+    }
+    /// What URLs are made of, and what they are not.
+    fn part() -> impl Strategy<Value = String> {
+        let parts = [
+            "://",
+            "@",
+            ":",
+            "/",
+            "?",
+            "#",
+            "&",
+            "=",
+            "%",
+            "%4",
+            "%2F",
+            "%00",
+            ",",
+            "[",
+            "]",
+            "[::1]",
+            "host",
+            "6379",
+            "99999",
+            "mm",
+            "0",
+            "-1",
+            "prefix",
+            "namespace",
+            "expire",
+            "30s",
+            "60000",
+            "{",
+            "db",
+            "protocol",
+            "resp3",
+            "user",
+            "sentinel_password",
+            "insecure",
+            "timeout",
+            " ",
+            "\n",
+        ];
+        prop_oneof![
+            prop::sample::select(parts.to_vec()).prop_map(str::to_owned),
+            "\\PC{0,5}|.{0,3}"
+        ]
+    }
+
+    fn parts() -> impl Strategy<Value = String> {
+        proptest::collection::vec(part(), 0..8).prop_map(|parts| parts.concat())
+    }
+
+    fn scheme() -> impl Strategy<Value = String> {
+        let base = "redis|rediss|valkey|valkeys|memory|unix|redis\\+unix|http|";
+        (base, "|[-+](sentinel|cluster)").prop_map(|(base, ending)| base + &ending)
+    }
+
+    /// Everything that a locker shows of its URL; what it cannot read is an error about the URL.
+    fn shown(builder: LockerBuilder) -> String {
+        match builder.connect_lazy() {
+            Ok(locker) => format!("{locker:?} {}", locker.link().backend.name()),
+            Err(error) => {
+                assert_eq!(error.kind(), LockErrorKind::InvalidUrl, "{error}");
+                format!("{error} {error:?}")
+            }
+        }
+    }
+
+    proptest! {
+        /// A password may have any characters, also those that a URL has to have encoded.
+        #[test]
+        fn no_url_shows_its_password(
+            scheme in scheme(), user in "u?", before in parts(), after in parts(), rest in parts(),
+        ) {
+            let url = format!("{scheme}://{user}:{before}canary{after}@{rest}");
+            for builder in [Locker::builder().url(&*url), Locker::builder().shared_url(&*url)] {
+                let shown = shown(builder);
+                prop_assert!(!shown.contains("canary"), "{}: {}", url, shown);
+            }
+        }
+
+        #[test]
+        fn any_text_is_a_url_or_refused(scheme in scheme(), rest in parts(), text in ".{0,60}") {
+            for url in [format!("{scheme}://{rest}"), format!("{scheme}:{rest}"), text] {
+                shown(Locker::builder().url(&*url));
+                shown(Locker::builder().shared_url(&*url));
             }
         }
     }

@@ -103,6 +103,8 @@ fn encode(text: &str, out: &mut impl Write) -> fmt::Result {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -145,5 +147,21 @@ mod tests {
         assert_eq!((named.process, named.service.as_str()), (name.process, "checkout"));
         let long = ClientName::current(Some(&"\u{e9}a".repeat(50_000))).unwrap();
         assert_eq!(long.service, "\u{e9}a".repeat(21));
+    }
+    proptest! {
+        /// A list of clients has the names of any programs.
+        #[test]
+        fn any_name_is_read_back_or_not_ours(
+            service in ".{0,20}",
+            host in ".{0,20}",
+            other in "lockable:[0-9a-f]{0,7}:?.{0,9}@?.{0,9}:?[0-9]{0,11}|.{0,40}",
+        ) {
+            let process = "0a1b2c".parse().unwrap();
+            let name = ClientName { process, service, host, pid: 7 };
+            prop_assert_eq!(ClientName::parse(&name.to_string()), Some(name));
+            if let Some(name) = ClientName::parse(&other) {
+                prop_assert_eq!(ClientName::parse(&name.to_string()), Some(name));
+            }
+        }
     }
 }

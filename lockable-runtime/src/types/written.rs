@@ -31,6 +31,8 @@ impl Written {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -48,6 +50,15 @@ mod tests {
         assert_eq!(doubtful("60000"), Some(60_000));
         for text in ["60000s", "60000ms", "6001", "300", "000", "0000"] {
             assert_eq!(doubtful(text), None, "{text}");
+        }
+    }
+    proptest! {
+        #[test]
+        fn any_text_is_a_duration_or_refused(text in "([0-9]{0,21} ?(d|h|m|s|ms|x)?){0,4}|.{0,20}") {
+            if let Ok(written) = Written::parse(&text) {
+                let millis = format!("{}ms", written.duration.as_millis());
+                prop_assert_eq!(Written::parse(&millis).unwrap().duration, written.duration);
+            }
         }
     }
 }

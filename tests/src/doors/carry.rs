@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::disorder::Garbled;
 use super::plan::Fate;
 use super::{Door, locked};
 use crate::resp::{Frames, is_push, words};
@@ -68,7 +69,10 @@ impl Carried {
                     self.pass().await?;
                     bytes.clear();
                 }
-                frames = self.replies.next() => self.replies.pass(&frames?).await?,
+                frames = self.replies.next() => {
+                    let garbled = locked(&self.door.plan).messages(&frames?);
+                    self.replies.give(garbled).await?;
+                }
             }
         }
     }
@@ -107,6 +111,12 @@ impl Carried {
                 self.replies.to_client.write_all(&garble.of(&reply)).await?;
                 if garble.ends() { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) }
             }
+            Fate::Disordered(disorder, dice) => {
+                self.to_server.write_all(command).await?;
+                let reply = self.replies.take_one(subscribes).await?;
+                self.replies.give(disorder.of(dice, &reply)).await
+            }
+            Fate::Given(garbled) => self.replies.give(garbled).await,
             Fate::BreaksBefore => Err(io::ErrorKind::ConnectionReset.into()),
             Fate::BreaksAfter => {
                 self.to_server.write_all(command).await?;
@@ -143,6 +153,11 @@ impl Replies {
 
     async fn pass(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
         self.to_client.write_all(&frames.concat()).await
+    }
+
+    async fn give(&mut self, garbled: Garbled) -> io::Result<()> {
+        self.to_client.write_all(&garbled.bytes).await?;
+        if garbled.ends { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) }
     }
 
     /// Takes the server's reply, which may be a message, and passes nothing on.

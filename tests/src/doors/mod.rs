@@ -5,17 +5,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::net::TcpListener as Listener;
 
+use crate::dice::Dice;
 use crate::port::Port;
 use crate::server::Server;
 
 mod answers;
 mod carry;
+mod disorder;
 mod garble;
 mod plan;
 
 pub use answers::{Answer, Cue, Hold, Host};
+use disorder::Draw;
+pub use disorder::{Disorder, Share};
 pub use garble::Garble;
-use plan::Plan;
+use plan::{Kind, Plan};
 
 /// Doors in front of servers of which each has all slots: so which node has a slot, and what a node answers, is
 /// up to the test.
@@ -61,8 +65,17 @@ impl Doors {
     /// Opens a door that answers `CROSSSLOT` to a command about keys of several slots, and passes all else on,
     /// as some proxies do in front of a cluster.
     pub fn of_one_slot_each(server: &Server) -> Self {
+        Self::open_as(Kind::OneSlotEach, server)
+    }
+
+    /// Opens a door that passes everything on, unless the test says otherwise.
+    pub fn before(server: &Server) -> Self {
+        Self::open_as(Kind::Server, server)
+    }
+
+    fn open_as(kind: Kind, server: &Server) -> Self {
         let doors = Self::open([server]);
-        doors.plan().is_cluster = false;
+        doors.plan().kind = kind;
         doors
     }
 
@@ -111,6 +124,17 @@ impl Doors {
     /// Takes the latest such answer back.
     pub fn take_back(&self) {
         self.plan().scenes.remove(0);
+    }
+
+    /// Garbles a share of the replies and messages from now on, as the seed says: in one of these ways.
+    pub fn garble(&self, seed: u64, share: Share, kinds: &[Disorder]) {
+        let (dice, kinds) = (Dice::new(seed), kinds.to_vec());
+        self.plan().draw = Some(Draw { dice, kinds, share, garbled: Vec::new() });
+    }
+
+    /// Ends that; gives what was garbled, and in which ways.
+    pub fn end_garbling(&self) -> Vec<Disorder> {
+        self.plan().draw.take().map(|draw| draw.garbled).unwrap_or_default()
     }
 
     /// Forgets what the test has asked for, and what has come.

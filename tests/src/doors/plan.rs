@@ -7,8 +7,10 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::answers::{Answer, Cue, Hold, Host};
+use super::disorder::{Disorder, Draw, Garbled};
 use super::garble::Garble;
 use crate::cluster::{SLOTS, slot};
+use crate::dice::Dice;
 
 /// What becomes of a command.
 #[derive(Debug)]
@@ -21,6 +23,10 @@ pub(super) enum Fate {
     AnsweredLate(Vec<u8>, Arc<Notify>),
     /// The server answers it, and the door makes this of the reply.
     Garbled(Garble),
+    /// The same, as a seed says.
+    Disordered(Disorder, Dice),
+    /// The door answers it so.
+    Given(Garbled),
     BreaksBefore,
     BreaksAfter,
     Silent,
@@ -38,10 +44,20 @@ pub(super) struct Plan {
     pub(super) importing: Vec<usize>,
     /// The first one that takes a command counts.
     pub(super) scenes: Vec<(usize, Cue, Answer)>,
-    /// What has come, and to which door.
+    /// What has come, and to which door, while nothing is garbled.
     pub(super) seen: Vec<(usize, Vec<String>)>,
-    /// If not, it is a proxy that takes commands about one slot each.
-    pub(super) is_cluster: bool,
+    pub(super) kind: Kind,
+    /// What garbles replies and messages, where anything does.
+    pub(super) draw: Option<Draw>,
+}
+
+/// What is behind the doors, as clients see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Cluster,
+    /// A proxy that takes commands about one slot each.
+    OneSlotEach,
+    Server,
 }
 
 impl Plan {
@@ -51,12 +67,13 @@ impl Plan {
         let mut owners = vec![0; usize::from(SLOTS)];
         (1..addrs.len()).zip(owners.iter_mut().rev()).for_each(|(door, owner)| *owner = door);
         let (scenes, seen) = (Vec::new(), Vec::new());
-        Self { addrs, owners, host: Host::Address, importing, scenes, seen, is_cluster: true }
+        let kind = Kind::Cluster;
+        Self { addrs, owners, host: Host::Address, importing, scenes, seen, kind, draw: None }
     }
 
     /// As if the doors had just been opened.
     pub(super) fn reset(&mut self) {
-        *self = Self { is_cluster: self.is_cluster, ..Self::new(mem::take(&mut self.addrs)) };
+        *self = Self { kind: self.kind, ..Self::new(mem::take(&mut self.addrs)) };
     }
 
     pub(super) fn fate(&mut self, door: usize, command: Vec<String>, is_asking: bool) -> Fate {
@@ -76,25 +93,52 @@ impl Plan {
             Some(Answer::Held(hold)) => Fate::Held(hold),
             None => self.usual(door, &command, is_asking),
         };
-        self.seen.push((door, command));
+        let drawn = self.draw.as_mut().and_then(|draw| draw.next(&command));
+        let fate = match (fate, drawn) {
+            (Fate::Passes, Some((disorder, dice))) => Fate::Disordered(disorder, dice),
+            (Fate::Answered(reply), Some((disorder, dice))) => {
+                Fate::Given(disorder.of(dice, &reply))
+            }
+            (fate, _) => fate,
+        };
+        // A client that connects again and again sends its scripts each time.
+        if self.draw.is_none() {
+            self.seen.push((door, command));
+        }
         fate
+    }
+
+    /// What becomes of messages, which answer no command.
+    pub(super) fn messages(&mut self, messages: &[Vec<u8>]) -> Garbled {
+        let (mut bytes, mut ends) = (Vec::new(), false);
+        for message in messages {
+            match self.draw.as_mut().and_then(|draw| draw.next(&[])) {
+                Some((disorder, dice)) => {
+                    let garbled = disorder.of(dice, message);
+                    bytes.extend(garbled.bytes);
+                    ends |= garbled.ends;
+                }
+                None => bytes.extend_from_slice(message),
+            }
+        }
+        Garbled { bytes, ends }
     }
 
     fn usual(&self, door: usize, command: &[String], is_asking: bool) -> Fate {
         let is_slots = command.len() == 2
             && command[0].eq_ignore_ascii_case("CLUSTER")
             && command[1].eq_ignore_ascii_case("SLOTS");
-        if is_slots && self.is_cluster {
+        if is_slots && self.kind == Kind::Cluster {
             return Fate::Answered(self.slots());
         }
         let mut slots = keys(command).iter().map(|key| slot(key));
         let Some(slot) = slots.next() else { return Fate::Passes };
-        if slots.any(|other| other != slot) {
+        if slots.any(|other| other != slot) && self.kind != Kind::Server {
             return Fate::Answered(error("CROSSSLOT Keys in request don't hash to the same slot"));
         }
         let owner = self.owners[usize::from(slot)];
         let is_taken = is_asking && self.importing.contains(&door);
-        if owner == door || is_taken || !self.is_cluster {
+        if owner == door || is_taken || self.kind != Kind::Cluster {
             return Fate::Passes;
         }
         let addr = self.addrs[owner];

@@ -172,7 +172,7 @@ fn plan(name: &str) -> Plan {
 
 /// Those that take longest, in the order in which they start. What is measured in a whole process and what starts
 /// clusters weighs more than its threads say.
-const PLANS: [(&str, Plan); 12] = [
+const PLANS: [(&str, Plan); 13] = [
     ("faults", Plan { threads: 8, weight: 8 }),
     ("crowds", Plan { threads: 1, weight: 4 }),
     ("ui", Plan { threads: 1, weight: 4 }),
@@ -184,6 +184,7 @@ const PLANS: [(&str, Plan); 12] = [
     ("doctests", Plan { threads: 2, weight: 4 }),
     ("examples", Plan { threads: 2, weight: 2 }),
     ("operations", Plan { threads: 4, weight: 4 }),
+    ("hostile", Plan { threads: 2, weight: 4 }),
     // It computes all the time, and would take the processors from those that measure it.
     ("model", Plan { threads: 1, weight: 4 }),
 ];

@@ -1,7 +1,9 @@
 use crate::types::error::LockErrorKind;
+use proptest::prelude::*;
 use std::collections::HashMap;
 
 use super::*;
+use crate::types::percent::unescaped;
 
 fn rendered(value: &str, delimiters: &'static str) -> String {
     render(format_args!("{}", Part::new(value, delimiters)), "{}").unwrap()
@@ -104,5 +106,26 @@ fn every_conversion_checks_the_key() {
     }
     for key in conversions("a}b") {
         assert!(key.unwrap_err().kind() == LockErrorKind::InvalidKey);
+    }
+}
+
+proptest! {
+    /// Over the characters that may be refused, and any others.
+    #[test]
+    fn a_key_is_kept_as_it_is_or_refused(text in "[{}a:]{0,8}|.{0,40}|\\PC{300,400}") {
+        match LockKey::new(text.clone()) {
+            Ok(key) => prop_assert_eq!(key.as_str(), text),
+            Err(error) => prop_assert_eq!(error.kind(), LockErrorKind::InvalidKey),
+        }
+    }
+
+    /// What is put into a key is found there again, whatever it is.
+    #[test]
+    fn a_value_in_a_key_is_read_back(one in "[-:%{} 2Aé]{1,6}|.{1,30}", other in "[-:%{} 2Aé]{1,6}|.{1,30}") {
+        let (first, second) = (Part::new(&one, "-"), Part::new(&other, ""));
+        let Ok(key) = render(format_args!("{first}-{second}"), "{}-{}") else { return Ok(()) };
+        prop_assert!(LockKey::new(key.clone()).is_ok(), "{}", key);
+        let (first, second) = key.split_once('-').unwrap();
+        prop_assert_eq!((unescaped(first), unescaped(second)), (Some(one), Some(other)));
     }
 }

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::request_id::RequestId;
 use crate::types::token::{Origin, OwnerToken};
@@ -124,4 +126,29 @@ fn a_lock_that_is_kept_for_waiters_ends_a_second_earlier() {
         assert_eq!(lasts(&[mark, token.as_ref()].concat()), millis);
     }
     assert_eq!(lasts("=theirs"), 2_500);
+}
+
+proptest! {
+    /// The value of a lock is whatever another program has written.
+    #[test]
+    fn any_value_is_a_token_or_foreign(
+        text in "[~=+]?[0-9a-f]{15,17}[.-][0-9]{0,27}!?( .{0,9})?|.{0,60}",
+        bytes: Vec<u8>,
+    ) {
+        for value in [text.as_bytes(), &bytes] {
+            let whole = LockValue::new(value.to_vec());
+            let said = TokenParts::parse(whole.text());
+            prop_assert_eq!(is_done(value), said.is_some_and(|said| said.is_done()));
+            prop_assert!(unmarked(value) == value || [b"+", unmarked(value)].concat() == value);
+            let id = HolderId::of(&whole);
+            prop_assert_eq!(id.to_string().parse(), Ok(id));
+        }
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_is_written_or_refused(text in "[0-9a-fA-F]{5,9}|.{0,9}") {
+        if let Ok(process) = text.parse::<ProcessId>() {
+            prop_assert_eq!(process.to_string(), text.to_lowercase());
+        }
+    }
 }

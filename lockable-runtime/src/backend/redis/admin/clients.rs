@@ -68,7 +68,9 @@ pub(super) async fn clock_difference(router: &Router) -> Result<Duration, Fault>
             reply.extract_error().and_then(|reply| Ok(<(u64, u32)>::from_redis_value(reply)?));
         let (seconds, micros) =
             time.map_err(|error| call::fault(&server.readers().opener, &error))?;
-        let there = Duration::from_secs(seconds) + Duration::from_micros(micros.into());
+        // The reply may be of something that is no server of ours.
+        let there =
+            Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros.into()));
         let here = asked.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + half;
         greatest = greatest.max(there.abs_diff(here));
     }

@@ -54,7 +54,8 @@ impl Clock {
             let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
             i64::try_from(since.as_micros()).ok()
         };
-        Some(Self { least: theirs - ours(received)?, most: theirs - ours(sent)? })
+        let ahead_of = |at| theirs.checked_sub(ours(at)?);
+        Some(Self { least: ahead_of(received)?, most: ahead_of(sent)? })
     }
 
     /// To about half a round trip.

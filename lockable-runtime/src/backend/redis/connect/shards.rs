@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use ::redis::{FromRedisValue, Value};
 
 use super::endpoint::Endpoint;
-use crate::types::slot::Slot;
+use crate::types::slot::{COUNT, Slot};
 
 /// A master with slots, and its replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub(crate) fn shards(reply: &Value, asked: &Endpoint) -> Option<Vec<Shard>> {
     let mut shards = Vec::<Shard>::new();
     for entry in entries {
         let [first, last, master, replicas @ ..] = &entry[..] else { return None };
-        let number = |value: &Value| u16::from_redis_value_ref(value).ok();
+        let number =
+            |value: &Value| u16::from_redis_value_ref(value).ok().filter(|slot| *slot < COUNT);
         let range = number(first)?..=number(last)?;
         let master = endpoint(master, asked)?;
         if !master.has_port() {

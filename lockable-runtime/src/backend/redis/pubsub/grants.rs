@@ -132,7 +132,8 @@ pub(super) fn grant(text: &str, times: &Times) -> Option<Grant> {
     let millis = Duration::from_millis(parts.next()?.parse().ok()?);
     let owner = OwnerToken::received(parts.next()?);
     let key = LockKey::prefixed("", parts.next()?).ok()?;
-    let ttl = Ttl::new("expire", millis).ok()?;
+    // No script grants for longer: what is published by someone else is claimed soon, and so found out.
+    let ttl = Ttl::new("expire", millis).ok()?.provisional();
     let began = times.began(granted, arrived).filter(|_| fence <= farthest(granted));
     let counts_from = began.map_or(arrived, |began| began.counts_from);
     let since = began.map(|began| began.since);
@@ -154,4 +155,62 @@ pub(crate) fn channels(
     origins: impl IntoIterator<Item = Origin>,
 ) -> Vec<String> {
     origins.into_iter().map(|origin| namespace.channel(origin)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const OWNER: &str = "0123456789abcdef.17500000000000010000000007 req-1";
+
+    fn times() -> Times {
+        let times = Times::default();
+        let now = boot_time();
+        times.learn(now, 1_750_000_000_000_000, now);
+        times
+    }
+
+    /// What is nearly a part of a grant, or one.
+    fn part() -> impl Strategy<Value = String> {
+        let texts =
+            ["", "0", "-1", "+5", " 7", "1750000000000017", "18446744073709551616", OWNER, "k"];
+        let texts = prop::sample::select(texts.to_vec()).prop_map(str::to_owned);
+        prop_oneof![texts, any::<u64>().prop_map(|number| number.to_string()), "\\PC{0,30}"]
+    }
+
+    proptest! {
+        /// A script publishes numbers without a sign, and a key as it is.
+        #[test]
+        fn a_grant_is_read_as_it_was_published(
+            fence: u64,
+            time: u64,
+            millis in 10_u64..100_000,
+            key in "[a-z:\n]{1,40}",
+        ) {
+            let text = format!("{fence}\n{time}\n{millis}\n{OWNER}\n{key}");
+            let grant = grant(&text, &times()).unwrap();
+            prop_assert_eq!(grant.fence.first, fence);
+            prop_assert_eq!(grant.ttl.duration(), Duration::from_millis(millis.min(1_000)));
+            prop_assert_eq!((grant.owner.as_ref(), grant.key.as_str()), (OWNER, key.as_str()));
+            prop_assert!(grant.since.is_none() || fence <= farthest(time));
+        }
+
+        /// Whatever it says, it lasts no longer than a script grants, and is dated only by a possible token.
+        #[test]
+        fn a_message_is_a_short_grant_or_none(parts in vec(part(), 0..7)) {
+            let text = parts.join("\n");
+            let Some(grant) = grant(&text, &times()) else { return Ok(()) };
+            prop_assert!(grant.ttl.duration() <= Duration::from_secs(1), "{:?}", grant.ttl);
+            prop_assert!(parts.len() >= 5, "{}", text);
+            prop_assert!(grant.since.is_none_or(|since| since <= boot_time()));
+        }
+
+        #[test]
+        fn any_text_is_a_grant_or_none(text in ".{0,200}") {
+            drop(grant(&text, &times()));
+        }
+    }
 }

@@ -120,6 +120,8 @@ const FORCED: &str = "forced";
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn revocation(verb: Verb, key: &str) -> Revocation {
@@ -150,5 +152,20 @@ mod tests {
             assert_eq!(parsed(text.as_bytes()), None, "{text:?}");
         }
         assert_eq!(parsed(b"revoke\n\xff\nr\nk"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_message_is_read_as_written_or_ignored(
+            verb in "revoke|forced|stop|",
+            parts in proptest::collection::vec("[0-9a-f.]{0,20}|\\PC{0,30}|.{0,9}", 0..5),
+            bytes: Vec<u8>,
+        ) {
+            let text = [&[verb], &parts[..]].concat().join("\n");
+            for message in [text.as_bytes(), &bytes] {
+                let Some(read) = parsed(message) else { continue };
+                prop_assert_eq!(parsed(written(&read).as_bytes()), Some(read));
+            }
+        }
     }
 }

@@ -248,7 +248,8 @@ impl Connection {
     /// A server that became a replica, or gave its slots away, is left, and one that refuses keys of several slots is
     /// remembered. A node of a cluster may give single slots away.
     ///
-    /// A reply that is none to its request may be another request's, and so may be all that follow.
+    /// A reply that is none to its request may be another request's, and so may be all that follow. See "Which garbled
+    /// replies cannot be told from true ones?" in DESIGN.md.
     fn take_note(&self, error: &RedisError) {
         if fault::is_no_answer(error) {
             self.retire();

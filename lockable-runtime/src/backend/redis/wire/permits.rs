@@ -45,10 +45,10 @@ impl<'a> Asker<'a> {
         command
     }
 
-    /// The permit of that number; none for zero.
-    fn permit(self, number: u64) -> Option<LockKey> {
-        let number = u8::try_from(number).ok().filter(|number| *number > 0)?;
-        Some(self.lane.family.member(number))
+    /// The number of a permit that the attempt may have, or zero.
+    fn number(self, reply: u64) -> Result<u8, RedisError> {
+        let number = u8::try_from(reply).ok().filter(|number| *number <= self.lane.permits);
+        number.ok_or_else(unexpected)
     }
 }
 
@@ -69,7 +69,7 @@ impl Call for TakeOne<'_> {
     }
 
     fn outcome(&self, reply: Value) -> Result<u8, RedisError> {
-        u8::try_from(integer(&reply)?).map_err(|_| unexpected())
+        self.0.number(integer(&reply)?)
     }
 }
 
@@ -96,12 +96,13 @@ impl Call for OneOf<'_> {
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
         let reply = reply.extract_error()?;
         let (number, found, time) = <(u64, i64, u64)>::from_redis_value(reply)?;
-        let permit = self.0.permit(number);
-        let place = match &permit {
-            Some(_) => QueueReply::Granted { fence: found.unsigned_abs() },
-            None => QueueReply::remaining(found),
-        };
-        Ok((place, permit, time))
+        Ok(match self.0.number(number)? {
+            0 => (QueueReply::remaining(found), None, time),
+            number => {
+                let permit = self.0.lane.family.member(number);
+                (QueueReply::Granted { fence: found.unsigned_abs() }, Some(permit), time)
+            }
+        })
     }
 }
 

@@ -95,12 +95,12 @@ impl Reads {
     /// refused, because of its key, or because its slot is elsewhere, and a server may be busy: then those locks are
     /// not tracked this time.
     pub(crate) fn shown(&self, replies: Vec<Value>, found: impl Iterator<Item = bool>) -> Shown {
-        let mut there = 0;
+        let mut there = 0_i64;
         let mut is_counted = true;
         for (number, reply) in replies.into_iter().enumerate() {
             let is_read = number % 2 == 1;
             match reply.extract_error() {
-                Ok(Value::Int(count)) if is_read => there += count,
+                Ok(Value::Int(count)) if is_read => there = there.saturating_add(count),
                 Ok(_) => is_counted &= !is_read,
                 Err(error) if is_read && fault::forbids_command(&error) => return Shown::Refused,
                 Err(error) if !is_read && !fault::passes(&error) => return Shown::Refused,

@@ -1,0 +1,70 @@
+//! Who has which lock, as both lockers believe.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lockable_runtime::Lease;
+use lockable_tests::Admin;
+
+/// Everyone writes down what it holds, from its grant until it releases it.
+#[derive(Debug, Default)]
+pub(crate) struct Board(Mutex<Holds>);
+
+#[derive(Debug, Default)]
+struct Holds {
+    held: HashMap<String, Vec<(u64, Lease)>>,
+    number: u64,
+    /// What no lock allows.
+    false_grants: Vec<String>,
+}
+
+/// An entry on the board, until it is dropped.
+pub(crate) struct Entry<'a> {
+    board: &'a Board,
+    key: String,
+    number: u64,
+}
+
+impl Board {
+    /// A lock was granted, of which there may be so many.
+    pub(crate) fn enter(&self, admin: &Admin, lease: &Lease, most: usize) -> Entry<'_> {
+        let key = lease.key().to_string();
+        let group = group(&key);
+        let mut holds = self.holds();
+        holds.number += 1;
+        let number = holds.number;
+        let others = holds.held.entry(group.clone()).or_default();
+        others.push((number, lease.clone()));
+        let held = others.iter().filter(|(_, lease)| lease.is_held()).count();
+        if held > most && lease.is_held() {
+            holds.false_grants.push(format!("{held} hold {group}"));
+        }
+        drop(holds);
+        // What the lease says is read behind what the server has.
+        if admin.get(&key).is_none() && lease.is_held() {
+            self.holds().false_grants.push(format!("no one has {key} at the server"));
+        }
+        Entry { board: self, key: group, number }
+    }
+
+    pub(crate) fn false_grants(&self) -> Vec<String> {
+        self.holds().false_grants.clone()
+    }
+
+    fn holds(&self) -> MutexGuard<'_, Holds> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        let mut holds = self.board.holds();
+        let held = holds.held.get_mut(&self.key).expect("it was entered");
+        held.retain(|(number, _)| *number != self.number);
+    }
+}
+
+/// The permits of a key are counted together.
+fn group(key: &str) -> String {
+    key.split_once('#').map_or(key, |(family, _)| family).to_owned()
+}

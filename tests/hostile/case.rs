@@ -1,0 +1,294 @@
+//! One case: what is garbled and forged, and what must hold.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lockable_runtime::__internals::CLAIMS;
+use lockable_runtime::{LockError, Locker, LockerBuilder};
+use lockable_tests::{Admin, Dice, Disorder, Doors, Pace, Server, Share, cluster};
+
+use crate::board::Board;
+use crate::calls::{Caller, Ended, LEASE, pause};
+use crate::forger::Forger;
+
+/// The servers, which all cases share.
+pub(crate) struct World {
+    server: Server,
+    nodes: [Server; 2],
+}
+
+impl World {
+    pub(crate) fn start() -> Self {
+        let node = || cluster::start(&Server::builder(), 1).remove(0);
+        Self { server: Server::start(), nodes: [node(), node()] }
+    }
+}
+
+/// What happened, in one case or in all.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    cases: u64,
+    ended: Ended,
+    garbled: BTreeMap<String, u64>,
+    forged: u64,
+    /// Those that nothing can be told from.
+    false_grants: u64,
+    /// How long it took at most until every lock could be acquired again.
+    recovered: Duration,
+}
+
+impl Outcome {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.cases += other.cases;
+        self.ended.add(other.ended);
+        for (disorder, count) in &other.garbled {
+            *self.garbled.entry(disorder.clone()).or_default() += count;
+        }
+        self.forged += other.forged;
+        self.false_grants += other.false_grants;
+        self.recovered = self.recovered.max(other.recovered);
+    }
+
+    /// Many cases have had all that they are for.
+    pub(crate) fn is_valid(&self) {
+        if self.cases < 80 {
+            return;
+        }
+        assert_eq!(self.garbled.len(), Disorder::DETECTABLE.len() + Disorder::DECEPTIVE.len());
+        assert!(self.ended.held > self.cases && self.ended.failed > self.cases / 4);
+        assert!(self.forged > self.cases, "{} messages were received", self.forged);
+        assert!(CLAIMS.load(Ordering::Relaxed) > 0, "no forged grant has reached who waits");
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ended { held, beside, failed, longest } = self.ended;
+        write!(
+            f,
+            "{} cases: {held} holds and {beside} beside them, {failed} errors, the longest call {longest:?}; ",
+            self.cases
+        )?;
+        write!(f, "garbled {:?}; {} messages forged; ", self.garbled, self.forged)?;
+        write!(f, "{} grants claimed; ", CLAIMS.load(Ordering::Relaxed))?;
+        write!(f, "{} false grants that nothing tells apart; ", self.false_grants)?;
+        write!(f, "full service after {:?} at most", self.recovered)
+    }
+}
+
+/// What the seed says of a case.
+struct Plan {
+    seed: u64,
+    dice: Dice,
+    is_cluster: bool,
+    /// Whether some of what is garbled and forged cannot be told from what is true.
+    deceives: bool,
+    kinds: Vec<Disorder>,
+    share: Share,
+    forges: bool,
+    /// Whether the locker connects before anything is garbled.
+    connects_first: bool,
+    protocol: &'static str,
+}
+
+impl Plan {
+    fn of(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let deceives = dice.is_one_of(2);
+        let mut kinds = Disorder::DETECTABLE.to_vec();
+        if deceives {
+            kinds.extend(Disorder::DECEPTIVE);
+        }
+        dice.shuffle(&mut kinds);
+        kinds.truncate(usize::try_from(1 + dice.below(4)).expect("it is small"));
+        Self {
+            seed,
+            is_cluster: dice.is_one_of(3),
+            deceives,
+            kinds,
+            share: dice.pick(&SHARES),
+            forges: !dice.is_one_of(3),
+            connects_first: !dice.is_one_of(4),
+            protocol: dice.pick(&["", "?protocol=resp3"]),
+            dice,
+        }
+    }
+}
+
+/// What a case has.
+struct Scene {
+    doors: Doors,
+    admin: Admin,
+    board: Board,
+    /// Behind the door, and beside it.
+    locker: Locker,
+    other: Locker,
+    prefix: String,
+    namespace: String,
+}
+
+/// # Errors
+/// What did not hold.
+pub(crate) async fn run(world: Arc<World>, seed: u64) -> Result<Outcome, String> {
+    let plan = Plan::of(seed);
+    let scene = Scene::open(&world, &plan).await?;
+    scene.doors.garble(seed, plan.share, &plan.kinds);
+    let (ended, forged) = scene.work(&plan).await;
+    let garbled = scene.doors.end_garbling();
+    let recovered = scene.is_served().await?;
+    scene.is_clean().await?;
+    let false_grants = scene.board.false_grants();
+    if !plan.deceives && !false_grants.is_empty() {
+        return Err(false_grants.join(", "));
+    }
+    if ended.longest > LONGEST_CALL {
+        return Err(format!("a call took {:?}", ended.longest));
+    }
+    let mut counts = BTreeMap::new();
+    for disorder in garbled {
+        *counts.entry(format!("{disorder:?}")).or_default() += 1;
+    }
+    let false_grants = u64::try_from(false_grants.len()).expect("there are few");
+    Ok(Outcome { cases: 1, ended, garbled: counts, forged, false_grants, recovered })
+}
+
+impl Scene {
+    async fn open(world: &World, plan: &Plan) -> Result<Self, String> {
+        let (doors, server) = if plan.is_cluster {
+            (Doors::open(&world.nodes), &world.nodes[0])
+        } else {
+            (Doors::before(&world.server), &world.server)
+        };
+        let (prefix, namespace) = (format!("{{h{}}}", plan.seed), format!("n{}", plan.seed));
+        let base = if plan.is_cluster { doors.url() } else { doors.url_of(0) };
+        let builder = |url: String| Locker::builder().url(url).prefix("").namespace(&namespace);
+        let locker = builder(format!("{base}{}", plan.protocol)).expire(LEASE);
+        let locker = locker.command_deadline(COMMAND).connect_deadline(CONNECT);
+        let locker = connect(locker, plan.connects_first).await?;
+        // It is at the server itself.
+        let url = if plan.is_cluster {
+            server.url().replace("redis://", "redis-cluster://")
+        } else {
+            server.url()
+        };
+        let other = builder(url).command_deadline(LIMIT).connect_deadline(LIMIT);
+        let other = connect(other, true).await?;
+        let (admin, board) = (server.admin(), Board::default());
+        Ok(Self { doors, admin, board, locker, other, prefix, namespace })
+    }
+
+    /// Calls and forges; gives what became of the calls, and how many messages were received.
+    async fn work(&self, plan: &Plan) -> (Ended, u64) {
+        let is_over = AtomicBool::new(false);
+        let mut dice = plan.dice.clone();
+        let mut caller = |locker| Caller {
+            locker,
+            admin: &self.admin,
+            board: &self.board,
+            dice: Dice::new(dice.below(u64::MAX)),
+            prefix: &self.prefix,
+        };
+        let (one, two, beside) = (caller(&self.locker), caller(&self.locker), caller(&self.other));
+        let forger = Forger {
+            admin: &self.admin,
+            dice: Dice::new(plan.seed ^ 1),
+            namespace: &self.namespace,
+            keys: ["a", "b", "p#1"].map(|name| format!("{}{name}", self.prefix)).to_vec(),
+            is_cluster: plan.is_cluster,
+            deceives: plan.deceives,
+        };
+        let calls = async {
+            let (mut ended, two) = tokio::join!(one.run(CALLS), two.run(CALLS));
+            is_over.store(true, Ordering::Release);
+            ended.add(two);
+            ended
+        };
+        let forging = async { if plan.forges { forger.run(&is_over).await } else { 0 } };
+        let (mut ended, forged, beside) = tokio::join!(calls, forging, beside.hold_until(&is_over));
+        ended.beside = beside;
+        (ended, forged)
+    }
+
+    /// Every lock can be acquired again by both, soon after the garbling has ended.
+    async fn is_served(&self) -> Result<Duration, String> {
+        let pace = Pace::start();
+        for locker in [&self.locker, &self.other] {
+            for name in ["a", "b", "p"] {
+                while let Err(error) = self.round(locker, name).await {
+                    if pace.elapsed() > RECOVERED {
+                        return Err(format!("no service after {:?}: {error}", pace.elapsed()));
+                    }
+                }
+            }
+        }
+        Ok(pace.elapsed())
+    }
+
+    async fn round(&self, locker: &Locker, name: &str) -> Result<(), LockError> {
+        let request = locker.lock(format!("{}{name}", self.prefix)).wait(LEASE);
+        let request = if name == "p" { request.permits(2) } else { request };
+        let outcome = match request.acquire().await {
+            Ok(guard) => guard.release().await,
+            Err(error) => Err(error),
+        };
+        if outcome.is_err() {
+            pause(Duration::from_millis(20)).await;
+        }
+        outcome
+    }
+
+    /// What is left ends: locks, and queues that no one is in.
+    async fn is_clean(&self) -> Result<(), String> {
+        let pace = Pace::start();
+        loop {
+            let left = self.admin.keys(&format!("{}*", self.prefix.replace(['{', '}'], "?")));
+            if left.is_empty() {
+                return Ok(());
+            }
+            if pace.elapsed() > RECOVERED {
+                return Err(format!("{left:?} are left"));
+            }
+            pause(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Makes a locker, which may connect before anything is garbled. A busy machine misses the time for that.
+async fn connect(builder: LockerBuilder, first: bool) -> Result<Locker, String> {
+    let locker = builder.connect_lazy().map_err(|error| error.to_string())?;
+    let pace = Pace::start();
+    while first && let Err(error) = locker.inspect("connected").await {
+        if pace.elapsed() > RECOVERED {
+            return Err(error.to_string());
+        }
+    }
+    Ok(locker)
+}
+
+/// A connection has about seventy replies to its greeting.
+const SHARES: [Share; 5] = [
+    Share::All(16),
+    Share::All(64),
+    Share::ButGreetings(2),
+    Share::ButGreetings(4),
+    Share::ButGreetings(8),
+];
+
+/// How often each task calls.
+const CALLS: u64 = 10;
+
+/// A busy machine misses them now and then, and calls fail.
+const COMMAND: Duration = Duration::from_millis(200);
+const CONNECT: Duration = Duration::from_millis(400);
+
+/// Only what hangs takes so long.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A call waits for a second, opens a connection, and sends a few commands.
+const LONGEST_CALL: Duration = Duration::from_secs(10);
+
+/// A connection that hangs is left after three calls in vain, and a lock that no one knows of ends with its lease.
+const RECOVERED: Duration = Duration::from_secs(40);
