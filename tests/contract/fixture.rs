@@ -11,6 +11,7 @@ use std::time::Duration;
 use lockable_runtime::{LockError, LockGuard, LockRequest, Locker, LockerBuilder};
 use tokio::runtime::{Builder, Runtime};
 
+mod bare;
 mod cluster;
 mod memory;
 mod redis;
@@ -18,6 +19,7 @@ mod sentinel;
 mod served;
 mod shared;
 
+pub(crate) use bare::Bare;
 pub(crate) use cluster::Sharded;
 pub(crate) use memory::Memory;
 pub(crate) use redis::Redis;

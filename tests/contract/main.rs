@@ -7,6 +7,9 @@
 /// apart, wait, hear of losses, renew, or send something again. The others run behind Sentinels with
 /// `--include-ignored` only.
 ///
+/// The same claims depend on what a hosted service may lack, and run on a server that lacks all of it too; with
+/// `LOCKABLE_LACKS=tracking`, `pubsub`, `config` or `hello` on one that lacks this alone.
+///
 /// [`Fixture`]: crate::fixture::Fixture
 macro_rules! every_backend {
     ($runtime:ident: [$($claim:ident),* $(,)?] $(and_sentinel: [$($found:ident),* $(,)?])?) => {
@@ -17,6 +20,7 @@ macro_rules! every_backend {
             $($($found,)*)?
             $(#[ignore = "a server does the same without Sentinels; `--include-ignored`"] $claim,)*
         ] }
+        every_claim! { bare: Bare, $runtime, [$($($found,)*)?] }
     };
 }
 
