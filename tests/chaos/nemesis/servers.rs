@@ -1,12 +1,13 @@
 //! What happens to servers.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lockable_tests::{Admin, Dice, Server};
+use lockable_tests::{Admin, Dice, Server, wait};
 
+use super::Effect;
+use crate::address::Address;
 use crate::nap;
-use crate::world::{Servers, World};
+use crate::world::{Servers, World, time};
 
 pub(super) fn kill_clients(world: &World, kind: &str) -> Duration {
     each(world, |admin| {
@@ -49,7 +50,7 @@ pub(super) fn withdraw_right(world: &World, dice: &mut Dice) -> Duration {
 }
 
 pub(super) fn stop(world: &World, dice: &mut Dice) -> Duration {
-    let server = alone(world);
+    let server = address(world).primary();
     server.pause();
     nap(dice.millis(50..1_800));
     server.resume();
@@ -57,20 +58,23 @@ pub(super) fn stop(world: &World, dice: &mut Dice) -> Duration {
 }
 
 pub(super) fn restart_with_data(world: &World, dice: &mut Dice) -> Duration {
-    let server = alone(world);
-    if !is_logged(server) {
-        server.admin().command::<()>(&["SAVE"]);
+    let address = address(world);
+    if !is_logged(address.primary()) {
+        // What is written from here on is lost.
+        address.catch_up();
+        address.primary().admin().command::<()>(&["SAVE"]);
     }
-    restart(server, dice)
+    restart(address.primary(), dice)
 }
 
 pub(super) fn restart_without_data(world: &World, dice: &mut Dice) -> Duration {
-    let server = alone(world);
-    server.admin().flush();
-    if !is_logged(server) {
-        server.admin().command::<()>(&["SAVE"]);
+    let address = address(world);
+    address.catch_up();
+    address.primary().admin().flush();
+    if !is_logged(address.primary()) {
+        address.primary().admin().command::<()>(&["SAVE"]);
     }
-    restart(server, dice)
+    restart(address.primary(), dice)
 }
 
 fn restart(server: &Server, dice: &mut Dice) -> Duration {
@@ -80,28 +84,56 @@ fn restart(server: &Server, dice: &mut Dice) -> Duration {
     LEASE
 }
 
+/// The other server, whose clock is ahead a little, gets new connections first, then the messages of all, and then the
+/// connections that were left.
+pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Effect {
+    let address = address(world);
+    let (old, new) = (address.primary(), address.standby());
+    let (old_admin, new_admin) = (old.admin(), new.admin());
+    let is_linked = || new_admin.info("replication").contains("master_link_status:up");
+    wait::until(LIMIT, is_linked);
+    address.advance_standby(dice.millis(0..250));
+    let doors = || world.slots.iter().flat_map(|slot| slot.doors());
+    let latency = dice.millis(20..200);
+    doors().for_each(|door| door.delay(latency));
+    old_admin.wait_for_replica();
+    doors().for_each(|door| door.redirect(new));
+    new_admin.promote();
+    old_admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    nap(dice.millis(100..600));
+    let (host, port) = (new.addr().ip().to_string(), new.addr().port().to_string());
+    old_admin.command::<()>(&["REPLICAOF", &host, &port]);
+    let lost = time(new);
+    old_admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+    address.swap();
+    nap(dice.millis(100..600));
+    doors().for_each(|door| door.delay(Duration::ZERO));
+    Effect { felt: LEASE, lost: Some(lost) }
+}
+
 fn is_logged(server: &Server) -> bool {
     server.admin().info("persistence").contains("aof_enabled:1")
 }
 
 pub(super) fn set_clock_forward(world: &World, dice: &mut Dice) -> Duration {
-    turn(world, millis(dice, 200..3_000));
+    address(world).step_clock(millis(dice, 200..3_000));
     LEASE
 }
 
 /// What is locked stays so for that much longer.
 pub(super) fn set_clock_back(world: &World, dice: &mut Dice) -> Duration {
-    let by = dice.millis(50..1_000);
-    turn(world, -i64::try_from(by.as_millis()).expect("it is short"));
-    LEASE + by
+    let by = millis(dice, 50..1_000);
+    address(world).step_clock(-by);
+    LEASE + Duration::from_millis(by.unsigned_abs())
 }
 
 pub(super) fn set_clock_to_and_fro(world: &World, dice: &mut Dice) -> Duration {
+    let address = address(world);
     for _ in 0..5 {
         let by = millis(dice, 4..2_000);
-        turn(world, by);
+        address.step_clock(by);
         nap(dice.millis(5..100));
-        turn(world, -by);
+        address.step_clock(-by);
         nap(dice.millis(5..100));
     }
     LEASE + Duration::from_secs(2)
@@ -111,26 +143,19 @@ fn millis(dice: &mut Dice, range: std::ops::Range<u64>) -> i64 {
     i64::try_from(dice.millis(range).as_millis()).expect("it is short")
 }
 
-fn turn(world: &World, millis: i64) {
-    let offset = world.clock.fetch_add(millis, Ordering::SeqCst) + millis;
-    let distance = Duration::from_millis(offset.unsigned_abs());
-    if offset < 0 {
-        alone(world).set_clock_back(distance);
-    } else {
-        alone(world).set_clock_forward(distance);
-    }
-}
-
 fn each(world: &World, strike: impl Fn(&Admin)) {
     world.servers.running().for_each(|server| strike(&server.admin()));
 }
 
-fn alone(world: &World) -> &Server {
+fn address(world: &World) -> &Address {
     match &world.servers {
-        Servers::One(server) => server,
-        Servers::Sentinels(_) | Servers::Cluster(_) => panic!("there are several servers"),
+        Servers::One(address) => address,
+        Servers::Sentinels(_) | Servers::Cluster(_) => panic!("there are several addresses"),
     }
 }
 
 /// The longest one.
 const LEASE: Duration = Duration::from_secs(1);
+
+/// Far more than a replica takes.
+const LIMIT: Duration = Duration::from_secs(60);

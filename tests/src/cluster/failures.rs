@@ -48,7 +48,14 @@ impl Cluster {
     /// Two of these at the same time may have to wait for each other's election.
     pub fn fail_over(&self, name: &str) -> &Server {
         let before = self.master_of(name);
-        let replica = self.replica_of(name).admin();
+        self.promote(name);
+        self.other_than(name, before)
+    }
+
+    /// The same, and returns the replica when it takes itself for the master, while others may not know it yet.
+    pub fn promote(&self, name: &str) -> &Server {
+        let server = self.replica_of(name);
+        let replica = server.admin();
         // It takes up to a second until a replica that has just been linked can be promoted.
         wait::until(LIMIT, || {
             is_master(&replica) || {
@@ -56,7 +63,7 @@ impl Cluster {
                 wait::poll(ELECTION, || is_master(&replica).then_some(())).is_some()
             }
         });
-        self.other_than(name, before)
+        server
     }
 }
 
