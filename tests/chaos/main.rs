@@ -61,7 +61,7 @@ fn run(settings: &Settings) -> Report {
     let kinds = Kind::draw(settings);
     let names = kinds.iter().map(|kind| kind.name()).collect();
     // What each process needs is known once it has worked for a while.
-    with_processes(&world, || nap(WARM_UP));
+    with_processes(&world, || nap(settings.warm_up()));
     rest(&world, "begin");
     let begin = boot_time();
     with_processes(&world, || nemesis::rage(&world, settings, &kinds));
@@ -160,8 +160,6 @@ fn folder(settings: &Settings) -> PathBuf {
 fn nap(length: Duration) {
     thread::sleep(length);
 }
-
-const WARM_UP: Duration = Duration::from_secs(1);
 
 /// Longer than what a waiter may wait then.
 const CALM: Duration = Duration::from_millis(2_500);

@@ -37,6 +37,10 @@ pub(super) fn lose_primary(world: &World, dice: &mut Dice) -> Duration {
     nap(dice.millis(20..600));
     primary.kill();
     group.resume_replicas();
+    if !dice.is_one_of(4) {
+        // Otherwise they find out by themselves, which takes its time.
+        group.start_failover();
+    }
     let next = group.other_than(primary);
     primary.restart();
     // The Sentinels would do so seconds later, and until then there would be two.
@@ -114,7 +118,7 @@ pub(super) fn fail_over_in_move(world: &World, dice: &mut Dice) -> Effect {
     let to = another_master(cluster, master, dice);
     cluster.begin_move(slot(lock), to);
     let doors = || world.slots.iter().flat_map(|slot| slot.doors());
-    let latency = dice.millis(20..150);
+    let latency = dice.millis(10..60);
     doors().for_each(|door| door.delay(latency));
     nap(dice.millis(200..600));
     let (old, new) = (master.admin(), cluster.promote(lock));

@@ -172,14 +172,14 @@ impl Kind {
         let mut all = Self::all(*topology);
         Dice::new(seed.wrapping_add(0x00C0_FFEE)).shuffle(&mut all);
         let millis = u64::try_from(length.as_millis()).expect("a run is short");
-        let mut left = SHARES.map(|(lane, share)| (lane, millis * share / 30 / ROUNDS, 0));
+        let mut left = SHARES.map(|(lane, share)| (lane, millis * share / 1_000 / ROUNDS, 0));
         all.retain(|kind| {
             let lane = kind.lane(*topology);
             let left = left.iter_mut().find(|(of, ..)| *of == lane);
             let (_, millis, count) = left.expect("every lane is there");
-            let is_drawn = *millis >= kind.millis(*topology) || *count < lane.fewest();
+            let is_drawn = *millis >= kind.millis() || *count < lane.fewest();
             if is_drawn {
-                *millis = millis.saturating_sub(kind.millis(*topology));
+                *millis = millis.saturating_sub(kind.millis());
                 *count += 1;
             }
             is_drawn
@@ -188,7 +188,7 @@ impl Kind {
     }
 
     /// About what one takes, with the pause before it.
-    fn millis(self, topology: Topology) -> u64 {
+    fn millis(self) -> u64 {
         match self {
             Self::Cut
             | Self::CutInReply
@@ -203,18 +203,18 @@ impl Kind {
             | Self::HoldMessages
             | Self::Delay
             | Self::OutOfMemory
-            | Self::WithdrawRight => 650,
+            | Self::WithdrawRight
+            | Self::MoveSlots => 650,
             Self::Stop
             | Self::PauseClients
             | Self::RestartWithData
             | Self::RestartWithout
             | Self::ClockToAndFro => 800,
-            Self::StopServer | Self::MoveSlots => 1_100,
-            Self::FailoverAtAddress => 2_000,
-            Self::PlannedFailover if topology == Topology::Sentinel => 3_000,
-            Self::PlannedFailover => 3_000,
-            Self::LossyFailover | Self::FailoverInMove => 5_000,
-            Self::FreezeMaster | Self::AddedNode => 6_000,
+            Self::StopServer => 1_100,
+            Self::FailoverAtAddress | Self::PlannedFailover => 1_800,
+            Self::LossyFailover | Self::FailoverInMove => 3_000,
+            Self::FreezeMaster => 5_000,
+            Self::AddedNode => 4_300,
         }
     }
 }

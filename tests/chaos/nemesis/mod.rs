@@ -179,10 +179,11 @@ fn nanos(duration: Duration) -> u64 {
 const SECOND: u64 = 1_000_000_000;
 
 /// Calm has to be longer than what a waiter may wait beside a free lock, and than what closes a window.
-const TURN: u64 = 15 * SECOND;
-const BUSY: u64 = 12 * SECOND;
-/// With its end, less than half of both turns.
-const BUSY_IN_WINDOWS: u64 = 11 * SECOND;
+const TURN: u64 = 22 * SECOND;
+const BUSY: u64 = 19 * SECOND;
+/// With what the last one takes, and until its window is closed, less than half of both turns.
+const BUSY_IN_WINDOWS: u64 = 16 * SECOND;
 
-/// The parts of a run in which processes, servers and windows have faults, of thirty.
-const SHARES: [(Lane, u64); 3] = [(Lane::Process, 23), (Lane::Server, 12), (Lane::Window, 11)];
+/// The thousandths of a run in which processes, servers and windows have faults.
+const SHARES: [(Lane, u64); 3] =
+    [(Lane::Process, 795), (Lane::Server, 431), (Lane::Window, 363)];
