@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lockable_tests::{Server, clock};
 
+use crate::nemesis::Kind;
 use crate::settings::Topology;
 
 #[derive(Debug)]
@@ -19,17 +20,20 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    pub(crate) fn start(topology: Topology) -> Self {
+    pub(crate) fn start(topology: Topology, kinds: &[Kind]) -> Self {
         let builder =
             || if clock::can_be_set() { Server::builder().clock() } else { Server::builder() };
-        let servers = if topology == Topology::Aof {
+        let mut servers = if topology == Topology::Aof {
             // What was written outlives the server's process, whatever the disk has of it.
             vec![builder().config("appendonly", "yes").config("appendfsync", "no").start()]
         } else {
-            let [server, standby] = [builder().start(), builder().start()];
-            standby.admin().follow(server.addr());
-            vec![server, standby]
+            vec![builder().start()]
         };
+        if kinds.contains(&Kind::FailoverAtAddress) {
+            let standby = builder().start();
+            standby.admin().follow(servers[0].addr());
+            servers.push(standby);
+        }
         let (primary, clocks, highest) = Default::default();
         Self { servers, primary, clocks, highest }
     }

@@ -57,8 +57,8 @@ fn chaos_breaks_no_rule() {
 /// One run, from the start of its servers to their end.
 fn run(settings: &Settings) -> Report {
     let folder = folder(settings);
-    let world = World::start(settings, &folder);
     let kinds = Kind::draw(settings);
+    let world = World::start(settings, &kinds, &folder);
     let names = kinds.iter().map(|kind| kind.name()).collect();
     // What each process needs is known once it has worked for a while.
     with_processes(&world, || nap(settings.warm_up()));

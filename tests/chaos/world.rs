@@ -7,6 +7,7 @@ use std::time::Duration;
 use lockable_tests::{Cluster, Dice, Proxy, Sentinels, Server};
 
 use crate::address::Address;
+use crate::nemesis;
 use crate::record::Record;
 use crate::settings::{Settings, Topology};
 use crate::slot::{Kind, Slot, program};
@@ -32,9 +33,9 @@ pub(crate) enum Servers {
 }
 
 impl World {
-    pub(crate) fn start(settings: &Settings, folder: &Path) -> Self {
+    pub(crate) fn start(settings: &Settings, kinds: &[nemesis::Kind], folder: &Path) -> Self {
         let Settings { topology, seed, .. } = *settings;
-        let (servers, resource) = (Servers::start(topology), Server::start());
+        let (servers, resource) = (Servers::start(topology, kinds), Server::start());
         let mut dice = Dice::new(seed);
         let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Program || has_program());
         let slots = kinds.map(|kind| {
@@ -64,9 +65,9 @@ fn has_program() -> bool {
 }
 
 impl Servers {
-    fn start(topology: Topology) -> Self {
+    fn start(topology: Topology, kinds: &[nemesis::Kind]) -> Self {
         match topology {
-            Topology::One | Topology::Aof => Self::One(Address::start(topology)),
+            Topology::One | Topology::Aof => Self::One(Address::start(topology, kinds)),
             Topology::Sentinel => {
                 Self::Sentinels(Sentinels::builder().down_after(DOWN_AFTER).start())
             }

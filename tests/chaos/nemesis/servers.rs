@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockable_tests::{Admin, Dice, Server, wait};
+use lockable_tests::{Admin, Dice, Proxy, Server, wait};
 
 use super::Effect;
 use crate::address::Address;
@@ -81,34 +81,41 @@ fn restart(server: &Server, dice: &mut Dice) -> Duration {
     server.kill();
     nap(dice.millis(0..600));
     server.restart();
+    // It answers some commands before it has read its file.
+    wait::until(LIMIT, || server.admin().info("persistence").contains("loading:0"));
     LEASE
 }
 
 /// The other server, whose clock is ahead a little, gets new connections first, then the messages of all, and then the
-/// connections that were left.
+/// commands of all. Some processes are far away by then: what the others do comes before the first answer that they get.
 pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Effect {
     let address = address(world);
     let (old, new) = (address.primary(), address.standby());
     let (old_admin, new_admin) = (old.admin(), new.admin());
-    let is_linked = || new_admin.info("replication").contains("master_link_status:up");
-    wait::until(LIMIT, is_linked);
-    address.advance_standby(dice.millis(0..250));
-    let doors = || world.slots.iter().flat_map(|slot| slot.doors());
-    let latency = dice.millis(20..200);
-    doors().for_each(|door| door.delay(latency));
+    wait::until(LIMIT, || new_admin.info("replication").contains("master_link_status:up"));
+    address.advance_standby(dice.millis(50..150));
     old_admin.wait_for_replica();
-    doors().for_each(|door| door.redirect(new));
+    doors(world).for_each(|door| door.redirect(new));
     new_admin.promote();
     old_admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    nap(dice.millis(100..600));
+    nap(dice.millis(40..150));
+    let latency = dice.millis(150..300);
+    let mut far: Vec<_> = doors(world).collect();
+    dice.shuffle(&mut far);
+    far.truncate(far.len() / 2);
+    far.iter().for_each(|door| door.delay(latency));
     let (host, port) = (new.addr().ip().to_string(), new.addr().port().to_string());
     old_admin.command::<()>(&["REPLICAOF", &host, &port]);
     let lost = time(new);
     old_admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     address.swap();
-    nap(dice.millis(100..600));
-    doors().for_each(|door| door.delay(Duration::ZERO));
+    nap(dice.millis(400..800));
+    far.iter().for_each(|door| door.delay(Duration::ZERO));
     Effect { felt: LEASE, lost: Some(lost) }
+}
+
+fn doors(world: &World) -> impl Iterator<Item = &Proxy> {
+    world.slots.iter().flat_map(|slot| slot.doors())
 }
 
 fn is_logged(server: &Server) -> bool {
