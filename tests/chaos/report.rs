@@ -108,7 +108,8 @@ fn summary(reports: &[Report]) -> String {
 /// The last line of `cargo xtask chaos`.
 pub(crate) fn write_summary(reports: &[Report]) {
     if !reports.is_empty() {
-        fs::write(folder().join("summary"), summary(reports) + "\n").expect("a file can be written");
+        fs::write(folder().join("summary"), summary(reports) + "\n")
+            .expect("a file can be written");
     }
 }
 

@@ -44,14 +44,7 @@ impl World {
         });
         let slots = slots.collect();
         let record = Record::create(folder);
-        Self {
-            topology,
-            servers,
-            slots,
-            record,
-            turns: AtomicUsize::new(0),
-            _resource: resource,
-        }
+        Self { topology, servers, slots, record, turns: AtomicUsize::new(0), _resource: resource }
     }
 }
 
@@ -158,6 +151,9 @@ pub(crate) const LOCKS: [&str; 7] = [
     "disLock:{p}#2",
     "disLock:{p}#3",
 ];
+
+/// The one for which few wait.
+pub(crate) const QUIET: &str = LOCKS[3];
 
 /// Longer than a paused server is silent.
 const DOWN_AFTER: Duration = Duration::from_secs(2);

@@ -43,8 +43,10 @@ impl<'a> Windows<'a> {
     }
 
     pub(super) fn percent_outside(&self, (begin, end): (u64, u64)) -> u64 {
-        let inside =
-            self.spans.iter().map(|(first, last)| (*last.min(&end)).saturating_sub(*first.max(&begin)));
+        let inside = self
+            .spans
+            .iter()
+            .map(|(first, last)| (*last.min(&end)).saturating_sub(*first.max(&begin)));
         let length = end.saturating_sub(begin).max(1);
         100 - (inside.sum::<u64>().min(length) * 100 / length)
     }

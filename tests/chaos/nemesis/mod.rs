@@ -185,5 +185,4 @@ const BUSY: u64 = 19 * SECOND;
 const BUSY_IN_WINDOWS: u64 = 16 * SECOND;
 
 /// The thousandths of a run in which processes, servers and windows have faults.
-const SHARES: [(Lane, u64); 3] =
-    [(Lane::Process, 795), (Lane::Server, 431), (Lane::Window, 363)];
+const SHARES: [(Lane, u64); 3] = [(Lane::Process, 795), (Lane::Server, 431), (Lane::Window, 363)];

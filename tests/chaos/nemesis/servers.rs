@@ -86,32 +86,41 @@ fn restart(server: &Server, dice: &mut Dice) -> Duration {
     LEASE
 }
 
-/// The other server, whose clock is ahead a little, gets new connections first, then the messages of all, and then the
-/// commands of all. Some processes are far away by then: what the others do comes before the first answer that they get.
+/// The other server, whose clock is ahead a little, gets the messages of all first, and then the commands of all: nothing
+/// is lost. Some processes are far away by then, so that what the others do comes before the first answer that they get.
 pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Effect {
     let address = address(world);
     let (old, new) = (address.primary(), address.standby());
     let (old_admin, new_admin) = (old.admin(), new.admin());
     wait::until(LIMIT, || new_admin.info("replication").contains("master_link_status:up"));
     address.advance_standby(dice.millis(50..150));
-    old_admin.wait_for_replica();
     doors(world).for_each(|door| door.redirect(new));
-    new_admin.promote();
     old_admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    nap(dice.millis(40..150));
+    // A subscription is opened again after a pause.
+    nap(dice.millis(150..300));
     let latency = dice.millis(150..300);
     let mut far: Vec<_> = doors(world).collect();
     dice.shuffle(&mut far);
     far.truncate(far.len() / 2);
     far.iter().for_each(|door| door.delay(latency));
-    let (host, port) = (new.addr().ip().to_string(), new.addr().port().to_string());
-    old_admin.command::<()>(&["REPLICAOF", &host, &port]);
+    old_admin.wait_for_replica();
+    new_admin.promote();
+    demote(&old_admin, new);
     let lost = time(new);
-    old_admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     address.swap();
     nap(dice.millis(400..800));
     far.iter().for_each(|door| door.delay(Duration::ZERO));
     Effect { felt: LEASE, lost: Some(lost) }
+}
+
+/// No client finds a replica where its primary was.
+fn demote(old: &Admin, new: &Server) {
+    let (host, port) = (new.addr().ip().to_string(), new.addr().port().to_string());
+    old.command::<()>(&["MULTI"]);
+    for words in [&["CLIENT", "KILL", "TYPE", "normal"][..], &["REPLICAOF", &host, &port]] {
+        old.command::<()>(words);
+    }
+    old.command::<()>(&["EXEC"]);
 }
 
 fn doors(world: &World) -> impl Iterator<Item = &Proxy> {

@@ -2,8 +2,8 @@
 
 use std::process;
 
-use lockable_runtime::Lease;
 use lockable_runtime::__internals::owner_of;
+use lockable_runtime::Lease;
 
 use crate::journal::{Journal, boot_time};
 use crate::owner::hash;

@@ -48,14 +48,7 @@ impl Cluster {
     /// Two of these at the same time may have to wait for each other's election.
     pub fn fail_over(&self, name: &str) -> &Server {
         let before = self.master_of(name);
-        self.promote(name);
-        self.other_than(name, before)
-    }
-
-    /// The same, and returns the replica when it takes itself for the master, while others may not know it yet.
-    pub fn promote(&self, name: &str) -> &Server {
-        let server = self.replica_of(name);
-        let replica = server.admin();
+        let replica = self.replica_of(name).admin();
         // It takes up to a second until a replica that has just been linked can be promoted.
         wait::until(LIMIT, || {
             is_master(&replica) || {
@@ -63,7 +56,18 @@ impl Cluster {
                 wait::poll(ELECTION, || is_master(&replica).then_some(())).is_some()
             }
         });
-        server
+        self.other_than(name, before)
+    }
+}
+
+impl Cluster {
+    /// Makes a replica the master of a key's slot at once, whoever does not know it yet, and returns it when its master
+    /// follows it. What that one has not passed on is lost.
+    pub fn take_over(&self, name: &str) -> &Server {
+        let (master, replica) = (self.master_of(name).admin(), self.replica_of(name));
+        replica.admin().command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
+        wait::until(LIMIT, || !is_master(&master));
+        replica
     }
 }
 

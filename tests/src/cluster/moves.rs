@@ -53,6 +53,8 @@ impl Cluster {
             return false;
         }
         let (admin, slot) = (target.admin(), slot.to_string());
+        // It may know of no master of the slot.
+        admin.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &self.node(master).id]);
         for name in admin.command::<Vec<String>>(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]) {
             admin.command::<()>(&["ASKING"]);
             admin.command::<()>(&["DEL", &name]);

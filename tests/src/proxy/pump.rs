@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{self, Instant};
 
-use super::{Shared, addresses};
 use super::control::{Control, Direction};
 use super::traffic::ConnectionTraffic;
+use super::{Shared, addresses};
 
 /// Carries a connection until both of its directions have ended, or it is cut.
 ///
