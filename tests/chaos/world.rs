@@ -142,17 +142,20 @@ pub(crate) fn time(server: &Server) -> u64 {
 pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
 
 /// The locks as the servers have them.
-pub(crate) const LOCKS: [&str; 7] = [
+pub(crate) const LOCKS: [&str; 10] = [
     "disLock:a",
     "disLock:b",
     "disLock:c",
-    "disLock:d",
+    "disLock:{d}1",
+    "disLock:{d}2",
+    "disLock:{d}3",
+    "disLock:{d}4",
     "disLock:{p}#1",
     "disLock:{p}#2",
     "disLock:{p}#3",
 ];
 
-/// The one for which few wait.
+/// One of those for which few wait.
 pub(crate) const QUIET: &str = LOCKS[3];
 
 /// Longer than a paused server is silent.

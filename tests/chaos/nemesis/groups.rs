@@ -8,6 +8,7 @@ use lockable_tests::cluster::slot;
 use lockable_tests::{Cluster, Dice, Sentinels, Server, wait};
 
 use super::Effect;
+use super::servers::doors;
 use crate::nap;
 use crate::world::{LOCKS, QUIET, Servers, World, time};
 
@@ -115,14 +116,13 @@ pub(super) fn fail_over_in_move(world: &World, dice: &mut Dice) -> Effect {
     let lock = if dice.is_one_of(4) { dice.pick(&LOCKS) } else { QUIET };
     let to = another_master(cluster, cluster.master_of(lock), dice);
     cluster.begin_move(slot(lock), to);
-    let doors = || world.slots.iter().flat_map(|slot| slot.doors());
     let latency = dice.millis(30..100);
-    doors().for_each(|door| door.delay(latency));
+    doors(world).for_each(|door| door.delay(latency));
     nap(dice.millis(200..600));
     let new = cluster.take_over(lock);
     let lost = time(new);
     nap(dice.millis(200..600));
-    doors().for_each(|door| door.delay(Duration::ZERO));
+    doors(world).for_each(|door| door.delay(Duration::ZERO));
     if !cluster.forget_move(slot(lock), new, to) {
         cluster.wait_until_healthy();
         end_move(cluster, slot(lock));

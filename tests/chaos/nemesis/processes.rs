@@ -59,10 +59,14 @@ fn during(
     end: impl Fn(&Proxy),
 ) -> Duration {
     let doors = doors(world, dice);
-    doors.iter().for_each(|door| begin(door));
+    for door in &doors {
+        begin(door);
+    }
     let is_long = dice.is_one_of(4);
     nap(dice.millis(if is_long { 800..1_800 } else { 20..400 }));
-    doors.iter().for_each(|door| end(door));
+    for door in &doors {
+        end(door);
+    }
     LEASE
 }
 

@@ -7,6 +7,7 @@ use lockable_tests::{Admin, Dice, Proxy, Server, wait};
 use super::Effect;
 use crate::address::Address;
 use crate::nap;
+use crate::slot::Slot;
 use crate::world::{Servers, World, time};
 
 pub(super) fn kill_clients(world: &World, kind: &str) -> Duration {
@@ -82,7 +83,10 @@ fn restart(server: &Server, dice: &mut Dice) -> Duration {
     nap(dice.millis(0..600));
     server.restart();
     // It answers some commands before it has read its file.
-    wait::until(LIMIT, || server.admin().info("persistence").contains("loading:0"));
+    let is_ready = |server: &Server| {
+        server.admin().info("persistence").lines().any(|line| line == "loading:0")
+    };
+    wait::until(LIMIT, || is_ready(server));
     LEASE
 }
 
@@ -102,14 +106,18 @@ pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Effect {
     let mut far: Vec<_> = doors(world).collect();
     dice.shuffle(&mut far);
     far.truncate(far.len() / 2);
-    far.iter().for_each(|door| door.delay(latency));
+    for door in &far {
+        door.delay(latency);
+    }
     old_admin.wait_for_replica();
     new_admin.promote();
     demote(&old_admin, new);
     let lost = time(new);
     address.swap();
     nap(dice.millis(400..800));
-    far.iter().for_each(|door| door.delay(Duration::ZERO));
+    for door in &far {
+        door.delay(Duration::ZERO);
+    }
     Effect { felt: LEASE, lost: Some(lost) }
 }
 
@@ -123,8 +131,8 @@ fn demote(old: &Admin, new: &Server) {
     old.command::<()>(&["EXEC"]);
 }
 
-fn doors(world: &World) -> impl Iterator<Item = &Proxy> {
-    world.slots.iter().flat_map(|slot| slot.doors())
+pub(super) fn doors(world: &World) -> impl Iterator<Item = &Proxy> {
+    world.slots.iter().flat_map(Slot::doors)
 }
 
 fn is_logged(server: &Server) -> bool {
