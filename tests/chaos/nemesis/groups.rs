@@ -116,9 +116,10 @@ pub(super) fn fail_over_in_move(world: &World, dice: &mut Dice) -> Effect {
     let lock = if dice.is_one_of(4) { dice.pick(&LOCKS) } else { QUIET };
     let to = another_master(cluster, cluster.master_of(lock), dice);
     cluster.begin_move(slot(lock), to);
-    let latency = dice.millis(30..100);
+    // A call has sent half of its commands when the master is another one.
+    let latency = dice.millis(20..60);
     doors(world).for_each(|door| door.delay(latency));
-    nap(dice.millis(200..600));
+    nap(dice.millis(400..700));
     let new = cluster.take_over(lock);
     let lost = time(new);
     nap(dice.millis(200..600));
