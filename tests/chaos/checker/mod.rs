@@ -130,7 +130,8 @@ impl Verdict {
     fn take_overlap(&mut self, other: &Hold, hold: &Hold, windows: &Windows<'_>) {
         let end = hold.end.min(other.end);
         // Of one that came after the fault nothing was lost.
-        if windows.cover(hold.begin, end) && windows.harm(other.token, hold.begin, end) {
+        let older = hold.token.min(other.token);
+        if windows.cover(hold.begin, end) && windows.harm(older, hold.begin, end) {
             self.excused += 1;
         } else {
             self.violate(format_args!("two held one lock: {other:?} and {hold:?}"));
