@@ -606,6 +606,7 @@ pub mod __private {
 #[doc(hidden)]
 pub mod __internals {
     pub use crate::backend::MemoryStore;
+    pub use crate::lease::owner_of;
     pub use crate::testing::internals::{GrantTo, Place, VerbAttempt, Verbs, fence_counter};
     pub use crate::waiters::CLAIMS;
 }

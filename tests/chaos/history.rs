@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct History {
     pub(crate) holds: Vec<Hold>,
+    pub(crate) beliefs: Vec<Belief>,
     pub(crate) waits: Vec<Wait>,
     /// When a process heard that it had lost a lock.
     pub(crate) losses: Vec<u64>,
@@ -13,6 +14,8 @@ pub(crate) struct History {
     pub(crate) faults: Vec<Fault>,
     /// When each process that is there no more ended.
     pub(crate) gone: BTreeMap<u32, u64>,
+    /// Processes that ended by themselves, and should not.
+    pub(crate) ended: Vec<u32>,
     pub(crate) samples: Vec<Sample>,
     /// The keys that were left at the end, with their TTL in milliseconds.
     pub(crate) left: Vec<(String, i64)>,
@@ -22,7 +25,8 @@ pub(crate) struct History {
     pub(crate) span: (u64, u64),
 }
 
-/// `hold PID KEY TOKEN DEADLINE BEGIN END LATE`: a process believed in a lock, from one look at its lease to another.
+/// `hold PID KEY TOKEN DEADLINE BEGIN END LATE OWNER`: a process believed in a lock, from one look at its lease to
+/// another. The owner is a hash of its token, or `-` where the process does not know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hold {
     pub(crate) pid: u32,
@@ -34,6 +38,17 @@ pub(crate) struct Hold {
     pub(crate) end: u64,
     /// How many polls of the body began after the deadline.
     pub(crate) late: u64,
+}
+
+/// The deadline of a holder, as it was at the last look of a line of a hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Belief {
+    pub(crate) pid: u32,
+    pub(crate) key: String,
+    pub(crate) token: u64,
+    pub(crate) owner: String,
+    pub(crate) at: u64,
+    pub(crate) deadline: u64,
 }
 
 /// `wait PID NUMBER KEY BEGIN END`: a call waited for a lock; the end is zero while it does.
@@ -58,25 +73,33 @@ pub(crate) struct Effect {
     pub(crate) is_held: bool,
 }
 
-/// `fault KIND BEGIN END window|-`: something was broken.
+/// `fault KIND BEGIN END FELT LOST`: something was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) kind: String,
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// Two may hold a lock at once in it, as the documentation says.
-    pub(crate) is_window: bool,
+    /// Until when calls may be slow, or waiters not know of it.
+    pub(crate) felt: u64,
+    /// Where two may hold a lock at once, as the documentation says: a fencing token above those of all locks that it
+    /// has harmed. `-` is none.
+    pub(crate) lost: Option<u64>,
 }
 
-/// `sample KEY AT PACE OWNER`: what the server had at a lock's key; `-` is nothing.
+/// `sample KEY AT AFTER PACE OWNER TTL`: what the server had at a lock's key; `-` is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) key: String,
+    /// Before the server was asked.
     pub(crate) at: u64,
+    /// After it had answered.
+    pub(crate) after: u64,
     /// The milliseconds that the machine has given to the process that looked.
     pub(crate) pace: u64,
     /// A hash of the owner token.
     pub(crate) owner: Option<String>,
+    /// In milliseconds.
+    pub(crate) ttl: u64,
 }
 
 /// `size SLOT begin|end CONNECTIONS TASKS KIBIBYTES`: what a process at rest has.
@@ -100,7 +123,11 @@ impl History {
 
     fn note(&mut self, words: &[&str]) -> Option<()> {
         match words {
-            ["hold", rest @ ..] => self.holds.push(hold(rest)?),
+            ["hold", rest @ ..] => {
+                let (hold, owner) = hold(rest)?;
+                self.beliefs.extend(belief(&hold, owner));
+                self.holds.push(hold);
+            }
             ["wait", rest @ ..] => self.waits.push(wait(rest)?),
             ["lost", at] => self.losses.push(at.parse().ok()?),
             ["effect", rest @ ..] => self.effects.push(effect(rest)?),
@@ -109,6 +136,7 @@ impl History {
             ["sample", rest @ ..] => self.samples.push(sample(rest)?),
             ["left", ttl, name] => self.left.push(((*name).to_owned(), ttl.parse().ok()?)),
             ["size", rest @ ..] => self.sizes.push(size(rest)?),
+            ["ended", pid] => self.ended.push(pid.parse().ok()?),
             ["claims", count] => self.claims += count.parse::<u64>().ok()?,
             ["span", begin, end] => self.span = (begin.parse().ok()?, end.parse().ok()?),
             _ => return None,
@@ -135,15 +163,16 @@ impl History {
             known.end = known.end.max(wait.end);
         }
         self.waits = waits.into_values().collect();
+        self.beliefs.sort_by_key(|belief| belief.at);
         self.samples.sort_by_key(|sample| sample.at);
         self.faults.sort_by_key(|fault| fault.begin);
         self
     }
 }
 
-fn hold(words: &[&str]) -> Option<Hold> {
-    let [pid, key, token, deadline, begin, end, late] = words else { return None };
-    Some(Hold {
+fn hold<'a>(words: &[&'a str]) -> Option<(Hold, &'a str)> {
+    let [pid, key, token, deadline, begin, end, late, owner] = words else { return None };
+    let hold = Hold {
         pid: pid.parse().ok()?,
         key: (*key).to_owned(),
         token: token.parse().ok()?,
@@ -151,7 +180,14 @@ fn hold(words: &[&str]) -> Option<Hold> {
         begin: begin.parse().ok()?,
         end: end.parse().ok()?,
         late: late.parse().ok()?,
-    })
+    };
+    Some((hold, owner))
+}
+
+fn belief(hold: &Hold, owner: &str) -> Option<Belief> {
+    let Hold { pid, key, token, end: at, deadline, .. } = hold.clone();
+    let is_known = owner != "-" && deadline > 0;
+    is_known.then(|| Belief { pid, key, token, owner: owner.to_owned(), at, deadline })
 }
 
 fn wait(words: &[&str]) -> Option<Wait> {
@@ -177,22 +213,25 @@ fn effect(words: &[&str]) -> Option<Effect> {
 }
 
 fn fault(words: &[&str]) -> Option<Fault> {
-    let [kind, begin, end, effect] = words else { return None };
+    let [kind, begin, end, felt, lost] = words else { return None };
     Some(Fault {
         kind: (*kind).to_owned(),
         begin: begin.parse().ok()?,
         end: end.parse().ok()?,
-        is_window: *effect == "window",
+        felt: felt.parse().ok()?,
+        lost: lost.parse().ok(),
     })
 }
 
 fn sample(words: &[&str]) -> Option<Sample> {
-    let [key, at, pace, owner] = words else { return None };
+    let [key, at, after, pace, owner, ttl] = words else { return None };
     Some(Sample {
         key: (*key).to_owned(),
         at: at.parse().ok()?,
+        after: after.parse().ok()?,
         pace: pace.parse().ok()?,
         owner: Some((*owner).to_owned()).filter(|owner| owner != "-"),
+        ttl: ttl.parse().unwrap_or_default(),
     })
 }
 

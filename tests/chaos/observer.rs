@@ -1,63 +1,69 @@
 //! Looks at the locks in the servers, again and again.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lockable_tests::{Pace, Server};
-use redis::{Client, Connection, ConnectionLike, RedisResult};
+use redis::{Client, Connection, ConnectionLike, RedisError, RedisResult, Value};
 
 use crate::nap;
+use crate::owner::hash;
 use crate::record::boot_time;
 use crate::world::{LOCKS, World};
 
+/// What a server has at a lock's key: the owner token and the rest of its TTL.
+type Look = (Option<String>, i64);
+
 /// Writes samples until `ends`.
 pub(crate) fn watch(world: &World, ends: &AtomicBool) {
-    let (pace, mut looks) = (Pace::start(), HashMap::new());
+    let (pace, mut connections) = (Pace::start(), HashMap::new());
     while !ends.load(Ordering::Relaxed) {
         nap(BETWEEN);
         for server in world.servers.running() {
-            for lock in LOCKS {
-                let before = boot_time();
-                let Ok(owner) = look(&mut looks, server, lock) else { continue };
-                // A lock that is there counts from the answer on, one that is not up to the request.
+            let before = boot_time();
+            let Ok(looks) = look(&mut connections, server) else { continue };
+            let (after, pace) = (boot_time(), pace.elapsed().as_millis());
+            for (lock, look) in LOCKS.iter().zip(looks) {
+                let Ok((owner, ttl)) = look else { continue };
                 let owner = owner.map_or_else(|| "-".to_owned(), |owner| hash(&owner));
-                let pace = pace.elapsed().as_millis();
-                world.record.write(format_args!("sample {lock} {before} {pace} {owner}"));
+                let line = format_args!("sample {lock} {before} {after} {pace} {owner} {ttl}");
+                world.record.write(line);
             }
         }
     }
 }
 
-/// An error is a server that is gone, that is a replica, or that has another slot.
+/// An error is a server that is gone or that is a replica, and that of a look a server that has not the slot.
 fn look(
-    looks: &mut HashMap<SocketAddr, Connection>,
+    connections: &mut HashMap<SocketAddr, Connection>,
     server: &Server,
-    lock: &str,
-) -> RedisResult<Option<String>> {
-    let connection = match looks.remove(&server.addr()) {
+) -> RedisResult<Vec<RedisResult<Look>>> {
+    let mut connection = match connections.remove(&server.addr()) {
         Some(connection) => connection,
         None => connect(server)?,
     };
-    let mut connection = connection;
-    let role: (String,) = role(&mut connection)?;
-    let owner = if role.0 == "master" {
-        redis::cmd("GET").arg(lock).query(&mut connection)
-    } else {
-        Err((redis::ErrorKind::Client, "a replica").into())
-    };
-    if connection.is_open() {
-        looks.insert(server.addr(), connection);
+    let mut commands = redis::pipe();
+    commands.ignore_errors().cmd("ROLE");
+    for lock in LOCKS {
+        // Both at one moment.
+        commands.cmd("EVAL").arg(LOOK).arg(1).arg(lock);
     }
-    owner
+    let replies: RedisResult<Vec<RedisResult<Value>>> = commands.query(&mut connection);
+    if connection.is_open() {
+        connections.insert(server.addr(), connection);
+    }
+    let mut replies = replies?.into_iter();
+    if !replies.next().is_some_and(|role| role.is_ok_and(|role| is_master(&role))) {
+        return Err((redis::ErrorKind::Client, "a replica").into());
+    }
+    Ok(replies.map(|reply| redis::from_redis_value(reply?).map_err(RedisError::from)).collect())
 }
 
-fn role(connection: &mut Connection) -> RedisResult<(String,)> {
-    let reply: Vec<redis::Value> = redis::cmd("ROLE").query(connection)?;
-    let name = reply.into_iter().next().unwrap_or(redis::Value::Nil);
-    Ok((redis::from_redis_value(name)?,))
+fn is_master(role: &Value) -> bool {
+    let Value::Array(role) = role else { return false };
+    matches!(role.first(), Some(Value::BulkString(name)) if name == b"master")
 }
 
 fn connect(server: &Server) -> RedisResult<Connection> {
@@ -67,12 +73,7 @@ fn connect(server: &Server) -> RedisResult<Connection> {
     Ok(connection)
 }
 
-/// Without the mark of a waiter, and not the token itself.
-fn hash(owner: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    owner.trim_start_matches(|char: char| !char.is_ascii_alphanumeric()).hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
-}
+const LOOK: &str = "return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}";
 
-const BETWEEN: Duration = Duration::from_millis(50);
+const BETWEEN: Duration = Duration::from_millis(25);
 const PATIENCE: Duration = Duration::from_millis(300);

@@ -35,6 +35,13 @@ impl Topology {
     }
 }
 
+impl Settings {
+    /// Until each process has used every node, in a run in which it is judged what it uses at the end.
+    pub(crate) fn warm_up(&self) -> Duration {
+        Duration::from_secs(1).max(self.length / 30).min(Duration::from_secs(10))
+    }
+}
+
 /// The runs that were asked for; none where nothing was.
 pub(crate) fn all() -> Vec<Settings> {
     let Ok(minutes) = env::var("LOCKABLE_CHAOS_MINUTES") else { return Vec::new() };

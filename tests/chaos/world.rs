@@ -1,11 +1,13 @@
 //! The servers, the processes, and what is between them.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicI64, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use lockable_tests::{Cluster, Dice, Proxy, Sentinels, Server, clock};
+use lockable_tests::{Cluster, Dice, Proxy, Sentinels, Server};
 
+use crate::address::Address;
+use crate::nemesis;
 use crate::record::Record;
 use crate::settings::{Settings, Topology};
 use crate::slot::{Kind, Slot, program};
@@ -16,8 +18,6 @@ pub(crate) struct World {
     pub(crate) servers: Servers,
     pub(crate) slots: Vec<Slot>,
     pub(crate) record: Record,
-    /// How far the server's clock is ahead of the machine's, in milliseconds.
-    pub(crate) clock: AtomicI64,
     /// How many elections of a cluster there were.
     pub(crate) turns: AtomicUsize,
     /// What the locks protect.
@@ -27,15 +27,15 @@ pub(crate) struct World {
 /// Where the locks are.
 #[derive(Debug)]
 pub(crate) enum Servers {
-    One(Server),
+    One(Address),
     Sentinels(Sentinels),
     Cluster(Cluster),
 }
 
 impl World {
-    pub(crate) fn start(settings: &Settings, folder: &Path) -> Self {
+    pub(crate) fn start(settings: &Settings, kinds: &[nemesis::Kind], folder: &Path) -> Self {
         let Settings { topology, seed, .. } = *settings;
-        let (servers, resource) = (Servers::start(topology), Server::start());
+        let (servers, resource) = (Servers::start(topology, kinds), Server::start());
         let mut dice = Dice::new(seed);
         let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Program || has_program());
         let slots = kinds.map(|kind| {
@@ -44,15 +44,7 @@ impl World {
         });
         let slots = slots.collect();
         let record = Record::create(folder);
-        Self {
-            topology,
-            servers,
-            slots,
-            record,
-            clock: AtomicI64::new(0),
-            turns: AtomicUsize::new(0),
-            _resource: resource,
-        }
+        Self { topology, servers, slots, record, turns: AtomicUsize::new(0), _resource: resource }
     }
 }
 
@@ -66,40 +58,43 @@ fn has_program() -> bool {
 }
 
 impl Servers {
-    fn start(topology: Topology) -> Self {
-        let one =
-            || if clock::can_be_set() { Server::builder().clock() } else { Server::builder() };
+    fn start(topology: Topology, kinds: &[nemesis::Kind]) -> Self {
         match topology {
-            Topology::One => Self::One(one().start()),
-            Topology::Aof => Self::One(one().config("appendonly", "yes").start()),
+            Topology::One | Topology::Aof => Self::One(Address::start(topology, kinds)),
             Topology::Sentinel => {
                 Self::Sentinels(Sentinels::builder().down_after(DOWN_AFTER).start())
             }
-            Topology::Cluster => Self::Cluster(Cluster::builder().node_timeout(DOWN_AFTER).start()),
+            Topology::Cluster => {
+                let builder = Cluster::builder().node_timeout(DOWN_AFTER).strangers(1);
+                Self::Cluster(builder.start())
+            }
         }
     }
 
-    /// What leads one process to the servers. Of a group, only the way to the Sentinels has doors: servers name
-    /// each other by their own addresses.
+    /// What leads one process to the servers.
     fn doors(&self) -> (Vec<Proxy>, String) {
         match self {
-            Self::One(server) => {
-                let door = Proxy::start(server);
+            Self::One(address) => {
+                let door = Proxy::start(address.primary());
                 let url = door.url();
                 (vec![door], url)
             }
             Self::Sentinels(group) => {
-                let doors = group.doors();
+                let doors = group.all_doors();
                 let url = group.url_through(&doors);
                 (doors, url)
             }
-            Self::Cluster(cluster) => (Vec::new(), cluster.url()),
+            Self::Cluster(cluster) => {
+                let doors = cluster.doors();
+                let url = cluster.url_through(&doors);
+                (doors, url)
+            }
         }
     }
 
     pub(crate) fn all(&self) -> Vec<&Server> {
         match self {
-            Self::One(server) => vec![server],
+            Self::One(address) => address.servers().collect(),
             Self::Sentinels(group) => group.servers().iter().collect(),
             Self::Cluster(cluster) => cluster.servers().collect(),
         }
@@ -108,6 +103,16 @@ impl Servers {
     /// Those that run.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Server> {
         self.all().into_iter().filter(|server| server.is_running())
+    }
+
+    /// The fencing token that the next grant would have, or a little more: those of the grants until now are below it.
+    pub(crate) fn next_token(&self) -> u64 {
+        let behind = match self {
+            Self::One(address) => address.behind(),
+            Self::Sentinels(_) | Self::Cluster(_) => Duration::ZERO,
+        };
+        let behind = u64::try_from(behind.as_micros()).expect("it is short");
+        self.running().map(time).max().unwrap_or_default() + behind
     }
 
     /// What the newest server of them calls itself.
@@ -128,18 +133,30 @@ impl Servers {
     }
 }
 
+/// In microseconds, as fencing tokens count.
+pub(crate) fn time(server: &Server) -> u64 {
+    let (seconds, micros): (u64, u64) = server.admin().command(&["TIME"]);
+    seconds * 1_000_000 + micros
+}
+
 pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
 
 /// The locks as the servers have them.
-pub(crate) const LOCKS: [&str; 7] = [
+pub(crate) const LOCKS: [&str; 10] = [
     "disLock:a",
     "disLock:b",
     "disLock:c",
-    "disLock:d",
+    "disLock:{d}1",
+    "disLock:{d}2",
+    "disLock:{d}3",
+    "disLock:{d}4",
     "disLock:{p}#1",
     "disLock:{p}#2",
     "disLock:{p}#3",
 ];
+
+/// One of those for which few wait.
+pub(crate) const QUIET: &str = LOCKS[3];
 
 /// Longer than a paused server is silent.
 const DOWN_AFTER: Duration = Duration::from_secs(2);

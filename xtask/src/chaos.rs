@@ -4,10 +4,10 @@ use std::fs;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::{redis, shell, workspace};
+use crate::{mutants, redis, shell, workspace};
 
 pub(crate) const USAGE: &str =
-    "chaos [--minutes N] [--seed SEED] [--only one|aof|sentinel|cluster]";
+    "chaos [--minutes N] [--seed SEED] [--only one|aof|sentinel|cluster] [--bug ID]";
 
 const TEST: &str = "chaos_breaks_no_rule";
 
@@ -16,9 +16,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool, Strin
     let options = Options::parse(arguments).ok_or_else(|| format!("usage: cargo xtask {USAGE}"))?;
     redis::prepare()?;
     // One of the four processes is this program.
-    if !shell::show(&mut shell::cargo(&["build", "-p", "lockable-cli"])) {
-        return Ok(false);
-    }
+    let mut program = shell::cargo(&["build", "-p", "lockable-cli"]);
     let mut cargo = shell::cargo(&["test", "-p", "lockable-tests", "--test", "chaos"]);
     cargo.args(["--", "--exact", TEST, "--nocapture"]);
     cargo.env("LOCKABLE_CHAOS_MINUTES", options.minutes);
@@ -26,11 +24,16 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool, Strin
     cargo.env("LOCKABLE_CHAOS_ONLY", options.only);
     cargo.env("LOCKABLE_CHAOS_COMMIT", said("git", &["rev-parse", "--short", "HEAD"]));
     cargo.env("LOCKABLE_CHAOS_DATE", said("date", &["+%F"]));
-    let summary = workspace::target().join("chaos").join("summary");
+    let mut build = workspace::root().join(workspace::target());
+    if let Some(id) = options.bug {
+        mutants::with_bug(&id, &mut program)?;
+        build = mutants::with_bug(&id, &mut cargo)?;
+    }
+    let summary = build.join("chaos").join("summary");
     // That of another run says nothing of this one.
     drop(fs::remove_file(&summary));
-    let is_good = shell::show(&mut cargo);
-    let summary = fs::read_to_string(workspace::root().join(summary));
+    let is_good = shell::show(&mut program) && shell::show(&mut cargo);
+    let summary = fs::read_to_string(summary);
     print!("{}", summary.unwrap_or_else(|_| "chaos: the run did not come to its end\n".to_owned()));
     Ok(is_good)
 }
@@ -39,11 +42,13 @@ struct Options {
     minutes: String,
     seed: String,
     only: String,
+    bug: Option<String>,
 }
 
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
-        let mut options = Self { minutes: "10".to_owned(), seed: new_seed(), only: String::new() };
+        let (minutes, only, bug) = ("10".to_owned(), String::new(), None);
+        let mut options = Self { minutes, seed: new_seed(), only, bug };
         while let Some(name) = arguments.next() {
             let value = arguments.next()?;
             match name.as_str() {
@@ -55,6 +60,7 @@ impl Options {
                     value.parse::<u64>().ok()?;
                     options.seed = value;
                 }
+                "--bug" => options.bug = Some(value),
                 "--only" if TOPOLOGIES.contains(&value.as_str()) => options.only = value,
                 _ => return None,
             }

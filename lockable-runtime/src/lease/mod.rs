@@ -508,3 +508,10 @@ impl Lease {
         &self.0.attempt
     }
 }
+
+/// The owner token of a lease, which the tests look for in the server.
+#[cfg(feature = "__internals")]
+#[must_use]
+pub fn owner_of(lease: &Lease) -> &str {
+    lease.0.attempt.owner.as_ref()
+}

@@ -5,8 +5,13 @@ use std::fmt;
 
 use crate::history::{Effect, Fault, History, Hold, Sample, Size, Wait};
 
+mod beliefs;
+mod windows;
+
 #[cfg(test)]
 mod tests;
+
+use windows::Windows;
 
 /// The longest lease of a run, in milliseconds.
 pub(crate) const LONGEST_LEASE: u64 = 1_000;
@@ -49,6 +54,9 @@ pub(crate) fn judge(history: &History) -> Verdict {
         verdict.take_effects(effects, &windows);
     }
     verdict.take_late_polls(&history.holds);
+    verdict.violations.extend(beliefs::unfounded(history, &windows));
+    let ended = history.ended.iter();
+    verdict.violations.extend(ended.map(|pid| format!("process {pid} ended by itself")));
     let waits = by_key(&history.waits, |wait| &wait.key);
     let holds = by_key(&history.holds, |hold| &hold.key);
     for (key, samples) in by_key(&history.samples, |sample| &sample.key) {
@@ -95,7 +103,7 @@ impl Verdict {
     }
 
     /// Holds of one lock, in the order of their beginnings.
-    fn take_turns(&mut self, holds: &[&Hold], windows: &Windows) {
+    fn take_turns(&mut self, holds: &[&Hold], windows: &Windows<'_>) {
         let mut former: Option<&Hold> = None;
         let mut inside: Option<&Hold> = None;
         let mut tokens = BTreeSet::new();
@@ -119,8 +127,11 @@ impl Verdict {
         }
     }
 
-    fn take_overlap(&mut self, other: &Hold, hold: &Hold, windows: &Windows) {
-        if windows.cover(hold.begin, hold.end.min(other.end)) {
+    fn take_overlap(&mut self, other: &Hold, hold: &Hold, windows: &Windows<'_>) {
+        let end = hold.end.min(other.end);
+        // Of one that came after the fault nothing was lost.
+        let older = hold.token.min(other.token);
+        if windows.cover(hold.begin, end) && windows.harm(older, hold.begin, end) {
             self.excused += 1;
         } else {
             self.violate(format_args!("two held one lock: {other:?} and {hold:?}"));
@@ -128,7 +139,7 @@ impl Verdict {
     }
 
     /// The order is the resource's own.
-    fn take_effects(&mut self, effects: &[&Effect], windows: &Windows) {
+    fn take_effects(&mut self, effects: &[&Effect], windows: &Windows<'_>) {
         let mut accepted: Vec<_> = effects.iter().filter(|effect| effect.place.is_some()).collect();
         accepted.sort_by_key(|effect| effect.place);
         for pair in accepted.windows(2) {
@@ -153,6 +164,9 @@ impl Verdict {
 
     /// A lock that is free while a call waits for it.
     fn take_idle(&mut self, samples: &[&Sample], waits: &[&Wait], history: &History) {
+        // Of most, none has to be looked at again and again.
+        let is_long = |wait: &&Wait| wait.end == 0 || wait.end > wait.begin + millis(IDLE_MILLIS);
+        let waits: Vec<_> = waits.iter().copied().filter(is_long).collect();
         let mut free_since: Option<&Sample> = None;
         let mut last: Option<&Sample> = None;
         for sample in samples {
@@ -166,13 +180,14 @@ impl Verdict {
             }
             // Later than all that disturbs, for that long.
             let begin = sample.at.saturating_sub(millis(IDLE_MILLIS));
-            let is_calm = is_calm(&history.faults, begin, sample.at);
             let is_there = |wait: &&&Wait| {
                 let end = history.gone.get(&wait.pid).copied().unwrap_or(u64::MAX);
                 let end = if wait.end == 0 { end } else { end.min(wait.end) };
                 wait.begin <= begin && end > sample.at
             };
-            if is_calm && let Some(wait) = waits.iter().find(is_there) {
+            if let Some(wait) = waits.iter().find(is_there)
+                && is_calm(&history.faults, begin, sample.at)
+            {
                 self.violate(format_args!(
                     "a free lock and a waiter: {start:?} to {sample:?}, {wait:?}"
                 ));
@@ -204,7 +219,8 @@ impl Verdict {
     }
 
     fn take_leftovers(&mut self, history: &History) {
-        for (name, _) in history.left.iter().filter(|(_, ttl)| *ttl < 0) {
+        // One that expired before its TTL was asked for has -2.
+        for (name, _) in history.left.iter().filter(|(_, ttl)| *ttl == -1) {
             self.violate(format_args!("a key without an end was left: {name}"));
         }
         let (ends, begins): (Vec<_>, Vec<_>) = history.sizes.iter().partition(|size| size.is_end);
@@ -231,40 +247,7 @@ fn grown(begin: &Size, end: &Size) -> Option<&'static str> {
 
 /// No fault touches this time.
 fn is_calm(faults: &[Fault], begin: u64, end: u64) -> bool {
-    !faults.iter().any(|fault| fault.begin <= end && fault.end >= begin)
-}
-
-/// When two may believe in a lock at once: from the start of such a fault to one longest lease and a second after it.
-struct Windows(Vec<(u64, u64)>);
-
-impl Windows {
-    /// Of faults in the order of their beginnings.
-    fn of(faults: &[Fault]) -> Self {
-        let mut windows: Vec<(u64, u64)> = Vec::new();
-        for fault in faults.iter().filter(|fault| fault.is_window) {
-            let end = fault.end + millis(LONGEST_LEASE + 1_000);
-            match windows.last_mut() {
-                Some((_, last)) if *last >= fault.begin => *last = end.max(*last),
-                _ => windows.push((fault.begin, end)),
-            }
-        }
-        Self(windows)
-    }
-
-    fn cover(&self, begin: u64, end: u64) -> bool {
-        self.0.iter().any(|(first, last)| *first <= begin && end <= *last)
-    }
-
-    fn has(&self, moment: u64) -> bool {
-        self.cover(moment, moment)
-    }
-
-    fn percent_outside(&self, (begin, end): (u64, u64)) -> u64 {
-        let inside =
-            self.0.iter().map(|(first, last)| (*last.min(&end)).saturating_sub(*first.max(&begin)));
-        let length = end.saturating_sub(begin).max(1);
-        100 - (inside.sum::<u64>().min(length) * 100 / length)
-    }
+    !faults.iter().any(|fault| fault.begin <= end && fault.felt >= begin)
 }
 
 const fn millis(count: u64) -> u64 {

@@ -21,11 +21,17 @@ fn assert_found(lines: &[String], start: &str) {
 }
 
 fn hold(pid: u32, token: u64, begin: u64, end: u64) -> String {
-    format!("hold {pid} k {token} {} {} {} 0", at(end), at(begin), at(end))
+    format!("hold {pid} k {token} {} {} {} 0 -", at(end), at(begin), at(end))
 }
 
-fn fault(kind: &str, begin: u64, end: u64, effect: &str) -> String {
-    format!("fault {kind} {} {} {effect}", at(begin), at(end))
+/// A look at a lock of owner `o`.
+fn look(token: u64, begin: u64, end: u64, deadline: u64) -> String {
+    format!("hold 1 k {token} {} {} {} 0 o", at(deadline), at(begin), at(end))
+}
+
+/// It is felt no longer than it lasts, and has harmed the locks whose tokens are not above `lost`.
+fn fault(kind: &str, begin: u64, end: u64, lost: &str) -> String {
+    format!("fault {kind} {} {} {} {lost}", at(begin), at(end), at(end))
 }
 
 fn effect(token: u64, place: u64, moment: u64, belief: &str) -> String {
@@ -35,7 +41,11 @@ fn effect(token: u64, place: u64, moment: u64, belief: &str) -> String {
 /// What the server has at the key, every 100 ms.
 fn samples(begin: u64, end: u64, owner: &str) -> impl Iterator<Item = String> {
     let moments = (begin..=end).step_by(100);
-    moments.map(move |moment| format!("sample k {} {moment} {owner}", at(moment)))
+    moments.map(move |moment| sample(moment, owner, 60_000))
+}
+
+fn sample(moment: u64, owner: &str, ttl: u64) -> String {
+    format!("sample k {} {} {moment} {owner} {ttl}", at(moment), at(moment))
 }
 
 fn wait(pid: u32, begin: u64, end: u64) -> String {
@@ -65,10 +75,40 @@ fn two_holders_at_once_are_found() {
 fn two_holders_at_once_are_excused_in_a_window_alone() {
     let overlap = [hold(1, 5, 3_000, 3_100), hold(2, 6, 3_050, 3_200)];
     let with = |fault| [&overlap[..], &[fault]].concat();
-    assert_eq!(violations(&with(fault("restart", 1_200, 1_300, "window"))), [""; 0]);
-    assert_found(&with(fault("restart", 1_000, 1_050, "window")), "two held one lock");
+    assert_eq!(violations(&with(fault("restart", 1_200, 1_300, "9"))), [""; 0]);
+    assert_found(&with(fault("restart", 1_000, 1_050, "9")), "two held one lock");
     assert_found(&with(fault("cut", 2_900, 3_000, "-")), "two held one lock");
-    assert_found(&with(fault("restart", 3_060, 3_070, "window")), "two held one lock");
+    assert_found(&with(fault("restart", 3_060, 3_070, "9")), "two held one lock");
+}
+
+#[test]
+fn two_holders_of_locks_from_after_the_fault_are_found_in_its_window_too() {
+    let overlap = [hold(1, 10, 3_000, 3_100), hold(2, 11, 3_050, 3_200)];
+    let with = |lost| [&overlap[..], &[fault("failover", 1_200, 1_300, lost)]].concat();
+    assert_eq!(violations(&with("10")), [""; 0]);
+    assert_found(&with("9"), "two held one lock");
+}
+
+#[test]
+fn a_holder_that_counts_on_a_lock_for_too_long_is_found() {
+    let with = |lines: &[String]| [&[look(5, 0, 10, 100), look(5, 0, 50, 100)], lines].concat();
+    assert_eq!(violations(&with(&[sample(10, "o", 88), sample(20, "o", 80)])), [""; 0]);
+    assert_found(&with(&[sample(20, "o", 77)]), "a holder counts on a lock for too long");
+    assert_found(&with(&[sample(49, "p", 900)]), "a holder counts on a lock for too long");
+    assert_found(&with(&[sample(49, "-", 0)]), "a holder counts on a lock for too long");
+    // It has not looked since, and may have released it.
+    assert_eq!(violations(&with(&[sample(51, "-", 0)])), [""; 0]);
+    // What it counts on was given after that look.
+    let renewed = [look(5, 0, 10, 50), sample(20, "o", 40), look(5, 0, 50, 100)];
+    assert_eq!(violations(&renewed), [""; 0]);
+    let lost = |lost| fault("restart", 5, 8, lost);
+    assert_eq!(violations(&with(&[sample(49, "-", 0), lost("5")])), [""; 0]);
+    assert_found(&with(&[sample(49, "-", 0), lost("4")]), "a holder counts on a lock for too long");
+}
+
+#[test]
+fn a_process_that_ends_by_itself_is_found() {
+    assert_found(&["ended 7".to_owned()], "process 7 ended");
 }
 
 #[test]
@@ -78,13 +118,13 @@ fn a_token_that_goes_back_is_found() {
 
 #[test]
 fn two_holds_with_one_token_are_found_in_a_window_too() {
-    let window = fault("restart", 0, 10, "window");
+    let window = fault("restart", 0, 10, "9");
     assert_found(&[hold(1, 5, 0, 10), hold(2, 5, 11, 20), window], "two holds have one token");
 }
 
 #[test]
 fn a_resource_that_goes_back_is_found_in_a_window_too() {
-    let window = fault("restart", 0, 10, "window");
+    let window = fault("restart", 0, 10, "9");
     let lines = [effect(6, 1, 0, "held"), effect(5, 2, 1, "over"), window];
     assert_found(&lines, "the resource went back");
     // The places count, not the times at which the answers came.
@@ -99,7 +139,7 @@ fn a_holder_that_the_resource_refuses_is_found() {
 
 #[test]
 fn a_poll_after_the_deadline_is_found() {
-    let late = format!("hold 1 k 5 {} {} {} 1", at(5), at(0), at(5));
+    let late = format!("hold 1 k 5 {} {} {} 1 -", at(5), at(0), at(5));
     assert_found(&[hold(1, 5, 0, 5), late], "a poll began after");
 }
 
@@ -160,7 +200,7 @@ fn a_run_with_too_little_in_it_is_named() {
 #[test]
 fn the_part_outside_of_windows_is_measured() {
     let mut history = History::default();
-    history.read(&fault("restart", 0, 2_000, "window"));
+    history.read(&fault("restart", 0, 2_000, "9"));
     history.read(&format!("span {} {}", at(0), at(10_000)));
     assert_eq!(judge(&history.merged()).outside, 60);
 }

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use lockable_tests::cluster::slot;
 use lockable_tests::{Cluster, Dice, Sentinels, Server, wait};
 
+use super::Effect;
+use super::servers::doors;
 use crate::nap;
-use crate::world::{LOCKS, Servers, World};
+use crate::world::{LOCKS, QUIET, Servers, World, time};
 
 /// The old primary is there all the time.
 pub(super) fn fail_over(world: &World) -> Duration {
@@ -35,6 +38,10 @@ pub(super) fn lose_primary(world: &World, dice: &mut Dice) -> Duration {
     nap(dice.millis(20..600));
     primary.kill();
     group.resume_replicas();
+    if !dice.is_one_of(4) {
+        // Otherwise they find out by themselves, which takes its time.
+        group.start_failover();
+    }
     let next = group.other_than(primary);
     primary.restart();
     // The Sentinels would do so seconds later, and until then there would be two.
@@ -60,17 +67,69 @@ fn settle(group: &Sentinels) {
 pub(super) fn move_slots(world: &World, dice: &mut Dice) -> Duration {
     let cluster = cluster(world);
     let lock = dice.pick(&LOCKS);
-    let from = cluster.master_of(lock);
-    let others: Vec<_> = cluster.masters().filter(|to| to.addr() != from.addr()).collect();
-    let places: Vec<usize> = (0..others.len()).collect();
-    let slot = lockable_tests::cluster::slot(lock);
-    cluster.begin_move(slot, others[dice.pick(&places)]);
-    nap(dice.millis(20..400));
-    // A key that is there already is one that was made meanwhile: the next time moves it.
-    while cluster.end_move(slot).is_err() {
-        nap(Duration::from_millis(20));
-    }
+    let to = another_master(cluster, cluster.master_of(lock), dice);
+    move_slot(cluster, lock, to, dice);
     LEASE
+}
+
+fn move_slot(cluster: &Cluster, lock: &str, to: &Server, dice: &mut Dice) {
+    let slot = slot(lock);
+    cluster.begin_move(slot, to);
+    nap(dice.millis(20..400));
+    end_move(cluster, slot);
+}
+
+/// A key that is there already is one that was made meanwhile: the next time moves it.
+fn end_move(cluster: &Cluster, slot: u16) {
+    wait::until(LIMIT, || cluster.end_move(slot).is_ok());
+}
+
+fn another_master<'a>(cluster: &'a Cluster, from: &Server, dice: &mut Dice) -> &'a Server {
+    let others: Vec<_> = cluster.masters().filter(|to| to.addr() != from.addr()).collect();
+    dice.pick(&others)
+}
+
+/// A master joins, has the slots of two locks for a while, and leaves.
+pub(super) fn add_node(world: &World, dice: &mut Dice) -> Duration {
+    let cluster = cluster(world);
+    let added = cluster.join();
+    // Locks of one slot move together.
+    let mut locks = [dice.pick(&LOCKS[..2]), dice.pick(&LOCKS[2..])];
+    dice.shuffle(&mut locks);
+    let former = locks.map(|lock| cluster.master_of(lock));
+    for lock in locks {
+        move_slot(cluster, lock, added, dice);
+    }
+    nap(dice.millis(0..400));
+    for (lock, former) in locks.into_iter().zip(former) {
+        move_slot(cluster, lock, former, dice);
+    }
+    cluster.leave(added);
+    LEASE
+}
+
+/// A master fails over while one of its slots moves. Before Valkey 9, its replica does not know of the move, and has the
+/// whole slot, without the locks that are elsewhere already.
+pub(super) fn fail_over_in_move(world: &World, dice: &mut Dice) -> Effect {
+    let cluster = cluster(world);
+    // Most often one that is free where it was, so that calls acquire it.
+    let lock = if dice.is_one_of(4) { dice.pick(&LOCKS) } else { QUIET };
+    let to = another_master(cluster, cluster.master_of(lock), dice);
+    cluster.begin_move(slot(lock), to);
+    // A call has sent half of its commands when the master is another one.
+    let latency = dice.millis(20..60);
+    doors(world).for_each(|door| door.delay(latency));
+    nap(dice.millis(400..700));
+    let new = cluster.take_over(lock);
+    let lost = time(new);
+    nap(dice.millis(200..600));
+    doors(world).for_each(|door| door.delay(Duration::ZERO));
+    if !cluster.forget_move(slot(lock), new, to) {
+        cluster.wait_until_healthy();
+        end_move(cluster, slot(lock));
+    }
+    cluster.wait_until_healthy();
+    Effect { felt: LEASE, lost: Some(lost) }
 }
 
 /// It is still a master when it continues, until the others reach it.

@@ -2,6 +2,7 @@
 
 use lockable_tests::{Dice, clock};
 
+use super::SHARES;
 use crate::settings::{Settings, Topology};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +27,15 @@ pub(crate) enum Kind {
     ClockForward,
     ClockBack,
     ClockToAndFro,
+    /// Behind one address.
+    FailoverAtAddress,
     PlannedFailover,
     LossyFailover,
     MoveSlots,
     FreezeMaster,
+    FailoverInMove,
+    /// It is removed, too.
+    AddedNode,
 }
 
 /// Faults that happen beside each other.
@@ -70,6 +76,9 @@ impl Kind {
             Self::LossyFailover => "lossy-failover",
             Self::MoveSlots => "move-slots",
             Self::FreezeMaster => "freeze-master",
+            Self::FailoverAtAddress => "failover-at-address",
+            Self::FailoverInMove => "failover-in-move",
+            Self::AddedNode => "node-added-and-removed",
         }
     }
 
@@ -92,7 +101,8 @@ impl Kind {
             | Self::OutOfMemory
             | Self::WithdrawRight
             | Self::ClockBack
-            | Self::MoveSlots => Lane::Server,
+            | Self::MoveSlots
+            | Self::AddedNode => Lane::Server,
             Self::StopServer
             | Self::RestartWithData
             | Self::RestartWithout
@@ -100,6 +110,8 @@ impl Kind {
             | Self::ClockToAndFro
             | Self::PlannedFailover
             | Self::LossyFailover
+            | Self::FailoverAtAddress
+            | Self::FailoverInMove
             | Self::FreezeMaster => Lane::Window,
         }
     }
@@ -122,68 +134,92 @@ impl Kind {
             Self::OutOfMemory,
             Self::WithdrawRight,
         ];
-        let alone: &[Self] = &[Self::StopServer, Self::RestartWithData];
+        let alone: &[Self] = &[
+            Self::StopServer,
+            Self::RestartWithData,
+            Self::RestartWithout,
+            Self::ClockForward,
+            Self::ClockBack,
+            Self::ClockToAndFro,
+        ];
+        let one: &[Self] = &[Self::FailoverAtAddress];
         let sentinel: &[Self] = &[Self::PlannedFailover, Self::LossyFailover];
-        let cluster: &[Self] = &[Self::PlannedFailover, Self::MoveSlots, Self::FreezeMaster];
-        match topology {
-            Topology::One | Topology::Aof => [processes, network, servers, alone].concat(),
-            Topology::Sentinel => [processes, network, servers, sentinel].concat(),
-            Topology::Cluster => [processes, servers, cluster].concat(),
-        }
+        let cluster: &[Self] = &[
+            Self::PlannedFailover,
+            Self::MoveSlots,
+            Self::FreezeMaster,
+            Self::FailoverInMove,
+            Self::AddedNode,
+        ];
+        let of_topology = match topology {
+            Topology::One => [alone, one].concat(),
+            Topology::Aof => alone.to_vec(),
+            Topology::Sentinel => sentinel.to_vec(),
+            Topology::Cluster => cluster.to_vec(),
+        };
+        let all = [processes, network, servers, &of_topology].concat();
+        let is_possible = |kind: &Self| clock::can_be_set() || !kind.is_of_clocks();
+        all.into_iter().filter(is_possible).collect()
     }
 
-    /// What a run of this length draws: no more than come often enough in it.
+    fn is_of_clocks(self) -> bool {
+        matches!(self, Self::ClockForward | Self::ClockBack | Self::ClockToAndFro)
+    }
+
+    /// What a run draws: all that come often enough in its length, or else a part, in another order for each seed.
     pub(crate) fn draw(settings: &Settings) -> Vec<Self> {
         let Settings { topology, seed, length } = settings;
-        let mut dice = Dice::new(seed.wrapping_add(0x00C0_FFEE));
         let mut all = Self::all(*topology);
-        if matches!(topology, Topology::One | Topology::Aof) {
-            let of_time = Self::of_time(&mut dice);
-            // A file that lacks the latest writes is a loss, too.
-            let loses = |kind: &Self| {
-                kind.lane(*topology) == Lane::Window && *kind == Self::RestartWithData
-            };
-            all.retain(|kind| of_time.len() == 1 || !loses(kind));
-            all.extend(of_time);
-        }
-        dice.shuffle(&mut all);
-        let mut left = [Lane::Process, Lane::Server, Lane::Window].map(|lane| {
-            let seconds = usize::try_from(length.as_secs()).expect("a run is short");
-            (lane, (seconds / lane.seconds(*topology)).max(lane.fewest()))
-        });
+        Dice::new(seed.wrapping_add(0x00C0_FFEE)).shuffle(&mut all);
+        let millis = u64::try_from(length.as_millis()).expect("a run is short");
+        let mut left = SHARES.map(|(lane, share)| (lane, millis * share / 1_000 / ROUNDS, 0));
         all.retain(|kind| {
             let lane = kind.lane(*topology);
-            let left = left.iter_mut().find(|(of, _)| *of == lane);
-            let left = &mut left.expect("every lane is there").1;
-            let is_drawn = *left > 0;
-            *left = left.saturating_sub(1);
+            let left = left.iter_mut().find(|(of, ..)| *of == lane);
+            let (_, millis, count) = left.expect("every lane is there");
+            let is_drawn = *millis >= kind.millis() || *count < lane.fewest();
+            if is_drawn {
+                *millis = millis.saturating_sub(kind.millis());
+                *count += 1;
+            }
             is_drawn
         });
         all
     }
 
-    /// Clocks, or the loss of all data: after both, fencing tokens may go back, as the documentation says.
-    fn of_time(dice: &mut Dice) -> Vec<Self> {
-        if clock::can_be_set() && dice.is_one_of(2) {
-            vec![Self::ClockForward, Self::ClockBack, Self::ClockToAndFro]
-        } else {
-            vec![Self::RestartWithout]
+    /// About what one takes, with the pause before it.
+    fn millis(self) -> u64 {
+        match self {
+            Self::Cut
+            | Self::CutInReply
+            | Self::Kill
+            | Self::KillClients
+            | Self::KillSubscribers
+            | Self::FlushScripts
+            | Self::ClockForward
+            | Self::ClockBack => 150,
+            Self::HoldRequests
+            | Self::HoldReplies
+            | Self::HoldMessages
+            | Self::Delay
+            | Self::OutOfMemory
+            | Self::WithdrawRight
+            | Self::MoveSlots => 650,
+            Self::Stop
+            | Self::PauseClients
+            | Self::RestartWithData
+            | Self::RestartWithout
+            | Self::ClockToAndFro => 800,
+            Self::StopServer => 1_100,
+            Self::FailoverAtAddress | Self::PlannedFailover => 1_800,
+            Self::LossyFailover | Self::FailoverInMove => 3_000,
+            Self::FreezeMaster => 5_000,
+            Self::AddedNode => 4_300,
         }
     }
 }
 
 impl Lane {
-    /// In how many seconds of a run one kind comes twenty times.
-    fn seconds(self, topology: Topology) -> usize {
-        let is_group = matches!(topology, Topology::Sentinel | Topology::Cluster);
-        match self {
-            Self::Process | Self::Server => 24,
-            // An election takes its time.
-            Self::Window if is_group => 240,
-            Self::Window => 60,
-        }
-    }
-
     fn fewest(self) -> usize {
         match self {
             Self::Process | Self::Server => 2,
@@ -191,3 +227,6 @@ impl Lane {
         }
     }
 }
+
+/// How often each kind comes at least, and a little more.
+const ROUNDS: u64 = 22;

@@ -50,13 +50,28 @@ impl Run<'_> {
             };
             nap(self.dice.millis(10..200));
             let begin = boot_time();
-            let lasts = kind.strike(self.world, &mut self.dice);
-            let end = boot_time() + nanos(lasts);
+            let Effect { felt, lost } = kind.strike(self.world, &mut self.dice);
+            let end = boot_time();
             let is_window = kind.lane(self.world.topology) == Lane::Window;
-            let effect = if is_window { "window" } else { "-" };
-            let name = kind.name();
-            self.world.record.write(format_args!("fault {name} {begin} {end} {effect}"));
+            let lost = is_window.then(|| lost.unwrap_or_else(|| self.world.servers.next_token()));
+            let lost = lost.map_or_else(|| "-".to_owned(), |lost| lost.to_string());
+            let (name, felt) = (kind.name(), end + nanos(felt));
+            self.world.record.write(format_args!("fault {name} {begin} {end} {felt} {lost}"));
         }
+    }
+}
+
+/// What is left of a fault.
+struct Effect {
+    /// For how long it may still be felt.
+    felt: Duration,
+    /// A fencing token above those of all locks that it has harmed, where that is known already.
+    lost: Option<u64>,
+}
+
+impl From<Duration> for Effect {
+    fn from(felt: Duration) -> Self {
+        Self { felt, lost: None }
     }
 }
 
@@ -122,9 +137,9 @@ impl Phase {
 }
 
 impl Kind {
-    /// Lets it happen, and takes it back; for how long it may still be felt.
-    fn strike(self, world: &World, dice: &mut Dice) -> Duration {
-        match self {
+    /// Lets it happen, and takes it back.
+    fn strike(self, world: &World, dice: &mut Dice) -> Effect {
+        let felt = match self {
             Self::Stop => processes::stop(world, dice),
             Self::Kill => processes::kill(world, dice),
             Self::Cut => processes::cut(world, dice),
@@ -145,11 +160,15 @@ impl Kind {
             Self::ClockForward => servers::set_clock_forward(world, dice),
             Self::ClockBack => servers::set_clock_back(world, dice),
             Self::ClockToAndFro => servers::set_clock_to_and_fro(world, dice),
+            Self::FailoverAtAddress => return servers::fail_over(world, dice),
             Self::PlannedFailover => groups::fail_over(world),
             Self::LossyFailover => groups::lose_primary(world, dice),
             Self::MoveSlots => groups::move_slots(world, dice),
             Self::FreezeMaster => groups::freeze_master(world, dice),
-        }
+            Self::FailoverInMove => return groups::fail_over_in_move(world, dice),
+            Self::AddedNode => groups::add_node(world, dice),
+        };
+        felt.into()
     }
 }
 
@@ -159,8 +178,11 @@ fn nanos(duration: Duration) -> u64 {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Calm has to be longer than what a waiter may wait beside a free lock.
-const TURN: u64 = 12 * SECOND;
-const BUSY: u64 = 9 * SECOND;
-/// What it opens has to be closed at the end of the turn.
-const BUSY_IN_WINDOWS: u64 = 8 * SECOND;
+/// Calm has to be longer than what a waiter may wait beside a free lock, and than what closes a window.
+const TURN: u64 = 22 * SECOND;
+const BUSY: u64 = 19 * SECOND;
+/// With what the last one takes, and until its window is closed, less than half of both turns.
+const BUSY_IN_WINDOWS: u64 = 16 * SECOND;
+
+/// The thousandths of a run in which processes, servers and windows have faults.
+const SHARES: [(Lane, u64); 3] = [(Lane::Process, 795), (Lane::Server, 431), (Lane::Window, 363)];

@@ -58,16 +58,28 @@ fn during(
     begin: impl Fn(&Proxy),
     end: impl Fn(&Proxy),
 ) -> Duration {
-    let doors = slot(world, dice).doors();
-    doors.iter().for_each(begin);
+    let doors = doors(world, dice);
+    for door in &doors {
+        begin(door);
+    }
     let is_long = dice.is_one_of(4);
     nap(dice.millis(if is_long { 800..1_800 } else { 20..400 }));
-    doors.iter().for_each(end);
+    for door in &doors {
+        end(door);
+    }
     LEASE
 }
 
 fn each_door(world: &World, dice: &mut Dice, strike: impl Fn(&Proxy)) {
-    slot(world, dice).doors().iter().for_each(strike);
+    doors(world, dice).into_iter().for_each(strike);
+}
+
+/// All ways of a process, or one of those that it uses.
+fn doors<'a>(world: &'a World, dice: &mut Dice) -> Vec<&'a Proxy> {
+    let slot = slot(world, dice);
+    let used: Vec<_> = slot.doors().iter().filter(|door| door.open() > 0).collect();
+    let is_one = dice.is_one_of(2) && !used.is_empty();
+    if is_one { vec![dice.pick(&used)] } else { slot.doors().iter().collect() }
 }
 
 fn slot<'a>(world: &'a World, dice: &mut Dice) -> &'a Slot {

@@ -1,12 +1,14 @@
 //! What happens to servers.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lockable_tests::{Admin, Dice, Server};
+use lockable_tests::{Admin, Dice, Proxy, Server, wait};
 
+use super::Effect;
+use crate::address::Address;
 use crate::nap;
-use crate::world::{Servers, World};
+use crate::slot::Slot;
+use crate::world::{Servers, World, time};
 
 pub(super) fn kill_clients(world: &World, kind: &str) -> Duration {
     each(world, |admin| {
@@ -49,7 +51,7 @@ pub(super) fn withdraw_right(world: &World, dice: &mut Dice) -> Duration {
 }
 
 pub(super) fn stop(world: &World, dice: &mut Dice) -> Duration {
-    let server = alone(world);
+    let server = address(world).primary();
     server.pause();
     nap(dice.millis(50..1_800));
     server.resume();
@@ -57,27 +59,80 @@ pub(super) fn stop(world: &World, dice: &mut Dice) -> Duration {
 }
 
 pub(super) fn restart_with_data(world: &World, dice: &mut Dice) -> Duration {
-    let server = alone(world);
-    if !is_logged(server) {
-        server.admin().command::<()>(&["SAVE"]);
+    let address = address(world);
+    if !is_logged(address.primary()) {
+        // What is written from here on is lost.
+        address.catch_up();
+        address.primary().admin().command::<()>(&["SAVE"]);
     }
-    restart(server, dice)
+    restart(address.primary(), dice)
 }
 
 pub(super) fn restart_without_data(world: &World, dice: &mut Dice) -> Duration {
-    let server = alone(world);
-    server.admin().flush();
-    if !is_logged(server) {
-        server.admin().command::<()>(&["SAVE"]);
+    let address = address(world);
+    address.catch_up();
+    address.primary().admin().flush();
+    if !is_logged(address.primary()) {
+        address.primary().admin().command::<()>(&["SAVE"]);
     }
-    restart(server, dice)
+    restart(address.primary(), dice)
 }
 
 fn restart(server: &Server, dice: &mut Dice) -> Duration {
     server.kill();
     nap(dice.millis(0..600));
     server.restart();
+    // It answers some commands before it has read its file.
+    let is_ready = |server: &Server| {
+        server.admin().info("persistence").lines().any(|line| line == "loading:0")
+    };
+    wait::until(LIMIT, || is_ready(server));
     LEASE
+}
+
+/// The other server, whose clock is ahead a little, gets the messages of all first, and then the commands of all: nothing
+/// is lost. Some processes are far away by then, so that what the others do comes before the first answer that they get.
+pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Effect {
+    let address = address(world);
+    let (old, new) = (address.primary(), address.standby());
+    let (old_admin, new_admin) = (old.admin(), new.admin());
+    wait::until(LIMIT, || new_admin.info("replication").contains("master_link_status:up"));
+    address.advance_standby(dice.millis(50..150));
+    doors(world).for_each(|door| door.redirect(new));
+    old_admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    // A subscription is opened again after a pause.
+    nap(dice.millis(150..300));
+    let latency = dice.millis(150..300);
+    let mut far: Vec<_> = doors(world).collect();
+    dice.shuffle(&mut far);
+    far.truncate(far.len() / 2);
+    for door in &far {
+        door.delay(latency);
+    }
+    old_admin.wait_for_replica();
+    new_admin.promote();
+    demote(&old_admin, new);
+    let lost = time(new);
+    address.swap();
+    nap(dice.millis(400..800));
+    for door in &far {
+        door.delay(Duration::ZERO);
+    }
+    Effect { felt: LEASE, lost: Some(lost) }
+}
+
+/// No client finds a replica where its primary was.
+fn demote(old: &Admin, new: &Server) {
+    let (host, port) = (new.addr().ip().to_string(), new.addr().port().to_string());
+    old.command::<()>(&["MULTI"]);
+    for words in [&["CLIENT", "KILL", "TYPE", "normal"][..], &["REPLICAOF", &host, &port]] {
+        old.command::<()>(words);
+    }
+    old.command::<()>(&["EXEC"]);
+}
+
+pub(super) fn doors(world: &World) -> impl Iterator<Item = &Proxy> {
+    world.slots.iter().flat_map(Slot::doors)
 }
 
 fn is_logged(server: &Server) -> bool {
@@ -85,23 +140,24 @@ fn is_logged(server: &Server) -> bool {
 }
 
 pub(super) fn set_clock_forward(world: &World, dice: &mut Dice) -> Duration {
-    turn(world, millis(dice, 200..3_000));
+    address(world).step_clock(millis(dice, 200..3_000));
     LEASE
 }
 
 /// What is locked stays so for that much longer.
 pub(super) fn set_clock_back(world: &World, dice: &mut Dice) -> Duration {
-    let by = dice.millis(50..1_000);
-    turn(world, -i64::try_from(by.as_millis()).expect("it is short"));
-    LEASE + by
+    let by = millis(dice, 50..1_000);
+    address(world).step_clock(-by);
+    LEASE + Duration::from_millis(by.unsigned_abs())
 }
 
 pub(super) fn set_clock_to_and_fro(world: &World, dice: &mut Dice) -> Duration {
+    let address = address(world);
     for _ in 0..5 {
         let by = millis(dice, 4..2_000);
-        turn(world, by);
+        address.step_clock(by);
         nap(dice.millis(5..100));
-        turn(world, -by);
+        address.step_clock(-by);
         nap(dice.millis(5..100));
     }
     LEASE + Duration::from_secs(2)
@@ -111,26 +167,19 @@ fn millis(dice: &mut Dice, range: std::ops::Range<u64>) -> i64 {
     i64::try_from(dice.millis(range).as_millis()).expect("it is short")
 }
 
-fn turn(world: &World, millis: i64) {
-    let offset = world.clock.fetch_add(millis, Ordering::SeqCst) + millis;
-    let distance = Duration::from_millis(offset.unsigned_abs());
-    if offset < 0 {
-        alone(world).set_clock_back(distance);
-    } else {
-        alone(world).set_clock_forward(distance);
-    }
-}
-
 fn each(world: &World, strike: impl Fn(&Admin)) {
     world.servers.running().for_each(|server| strike(&server.admin()));
 }
 
-fn alone(world: &World) -> &Server {
+fn address(world: &World) -> &Address {
     match &world.servers {
-        Servers::One(server) => server,
-        Servers::Sentinels(_) | Servers::Cluster(_) => panic!("there are several servers"),
+        Servers::One(address) => address,
+        Servers::Sentinels(_) | Servers::Cluster(_) => panic!("there are several addresses"),
     }
 }
 
 /// The longest one.
 const LEASE: Duration = Duration::from_secs(1);
+
+/// Far more than a replica takes.
+const LIMIT: Duration = Duration::from_secs(60);

@@ -50,11 +50,11 @@ impl Call {
     pub(crate) fn of(dice: &mut Dice) -> Self {
         let expire = dice.millis(300..1_001);
         // Nearly all wait for their turn; here, few do, and many outlive their lease.
-        let is_quiet = dice.is_one_of(12);
-        let is_long = dice.is_one_of(if is_quiet { 4 } else { 60 });
+        let is_quiet = dice.is_one_of(6);
+        let is_long = dice.is_one_of(if is_quiet { 6 } else { 60 });
         Self {
             kind: dice.pick(&[Kind::Lock, Kind::Lock, Kind::Lock, Kind::Permit, Kind::Set]),
-            key: if is_quiet { QUIET } else { dice.pick(&KEYS) },
+            key: dice.pick(if is_quiet { &QUIET[..] } else { &KEYS[..] }),
             expire,
             is_renewed: dice.is_one_of(if is_quiet { 4 } else { 2 }),
             rounds: if is_long { 300 + dice.below(1_000) } else { 1 + dice.below(8) },
@@ -217,7 +217,8 @@ async fn pause(millis: u64) {
 }
 
 pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
-const QUIET: &str = "d";
+/// Of one hash slot.
+const QUIET: [&str; 4] = ["{d}1", "{d}2", "{d}3", "{d}4"];
 const PERMITS: &str = "p";
 
 /// Longer than what a fault takes from all who wait.

@@ -20,6 +20,8 @@ use tokio::task::JoinSet;
 mod calls;
 mod journal;
 mod losses;
+#[path = "../owner.rs"]
+mod owner;
 mod program;
 mod resource;
 mod stay;

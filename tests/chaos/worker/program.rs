@@ -17,7 +17,7 @@ pub(crate) fn run(resource: &Resource, journal: &Journal, mut dice: Dice) {
     let (pid, begin) = (process::id(), boot_time());
     let note = || {
         let now = boot_time();
-        journal.write(format_args!("hold {pid} {key} {token} 0 {begin} {now} 0"));
+        journal.write(format_args!("hold {pid} {key} {token} 0 {begin} {now} 0 -"));
     };
     note();
     let rounds = if dice.is_one_of(10) { 40 } else { 1 };

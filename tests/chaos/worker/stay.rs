@@ -2,9 +2,11 @@
 
 use std::process;
 
+use lockable_runtime::__internals::owner_of;
 use lockable_runtime::Lease;
 
 use crate::journal::{Journal, boot_time};
+use crate::owner::hash;
 
 /// A body that believes in a lock; writes what it saw when it ends, however it does.
 pub(crate) struct Stay {
@@ -62,9 +64,9 @@ impl Stay {
         let Self { deadline, begin, end, lease, .. } = self;
         let late = self.late.saturating_sub(1);
         let (pid, key, token) = (process::id(), lease.key(), lease.fencing_token());
-        let key = key.as_str();
-        self.journal
-            .write(format_args!("hold {pid} {key} {token} {deadline} {begin} {end} {late}"));
+        let (key, owner) = (key.as_str(), hash(owner_of(lease)));
+        let times = format_args!("{deadline} {begin} {end} {late}");
+        self.journal.write(format_args!("hold {pid} {key} {token} {times} {owner}"));
         self.written = self.end;
     }
 }

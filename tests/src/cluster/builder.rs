@@ -13,6 +13,7 @@ use crate::wait;
 pub struct ClusterBuilder {
     shards: usize,
     replicas: usize,
+    strangers: usize,
     node_timeout: Duration,
     server: ServerBuilder,
     is_steady: bool,
@@ -23,6 +24,7 @@ impl Default for ClusterBuilder {
         Self {
             shards: 3,
             replicas: 3,
+            strangers: 0,
             node_timeout: Duration::from_secs(1),
             // A stream that begins at once, and timers that do not add to what a start takes.
             server: Server::builder().config("repl-diskless-sync", "no").config("hz", "100"),
@@ -43,6 +45,13 @@ impl ClusterBuilder {
     #[must_use]
     pub fn replicas(mut self, count: usize) -> Self {
         self.replicas = count;
+        self
+    }
+
+    /// How many nodes are started that no other node knows, for [`Cluster::join`]; none unless this is called.
+    #[must_use]
+    pub fn strangers(mut self, count: usize) -> Self {
+        self.strangers = count;
         self
     }
 
@@ -125,10 +134,13 @@ impl ClusterBuilder {
         let server = self.server.clone().config("cluster-enabled", "yes");
         let server = server.config("cluster-replica-no-failover", alone);
         let server = server.config("cluster-node-timeout", &timeout);
-        let servers = (0..self.shards + self.replicas).map(|_| server.clone().prepare());
-        let servers: Vec<_> = servers.collect();
+        let count = self.shards + self.replicas + self.strangers;
+        let servers: Vec<_> = (0..count).map(|_| server.clone().prepare()).collect();
         boot_all(&servers)?;
-        let nodes = servers.into_iter().map(Node::of).collect();
+        let nodes: Vec<_> = servers.into_iter().map(Node::of).collect();
+        for stranger in nodes.iter().rev().take(self.strangers) {
+            stranger.keeps_to_itself();
+        }
         Ok(Cluster { nodes, shards: self.shards })
     }
 }
@@ -145,12 +157,9 @@ impl Cluster {
     /// Each meets all before it, so that none has to hear of another one by gossip. The first meets itself,
     /// and so learns its address also where it is alone.
     fn meet(&self) {
-        for (number, node) in self.nodes.iter().enumerate() {
-            let admin = node.admin();
+        for (number, node) in self.members().enumerate() {
             for other in &self.nodes[..number.max(1)] {
-                let addr = other.server.service_addr();
-                let (host, port) = (addr.ip().to_string(), addr.port().to_string());
-                admin.command::<()>(&["CLUSTER", "MEET", &host, &port]);
+                node.meet(other);
             }
         }
     }
@@ -169,8 +178,9 @@ impl Cluster {
     }
 
     fn replicate(&self) {
-        let (masters, replicas) = self.nodes.split_at(self.shards);
-        for (replica, master) in replicas.iter().zip(masters.iter().cycle()) {
+        let (masters, others) = self.nodes.split_at(self.shards);
+        let replicas = others.iter().filter(|node| node.is_member());
+        for (replica, master) in replicas.zip(masters.iter().cycle()) {
             let admin = replica.admin();
             // It has not heard of the master yet.
             wait::until(LIMIT, || admin.try_command(&["CLUSTER", "REPLICATE", &master.id]).is_ok());
@@ -183,4 +193,4 @@ impl Cluster {
 const STEADY: Duration = Duration::from_secs(600);
 
 /// Longer than all of them take, and than what becomes of those that are given up.
-const HANDSHAKES: Duration = Duration::from_secs(4);
+pub(super) const HANDSHAKES: Duration = Duration::from_secs(4);

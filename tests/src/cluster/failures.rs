@@ -60,5 +60,16 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// Makes a replica the master of a key's slot at once, whoever does not know it yet, and returns it when its master
+    /// follows it. What that one has not passed on is lost.
+    pub fn take_over(&self, name: &str) -> &Server {
+        let (master, replica) = (self.master_of(name).admin(), self.replica_of(name));
+        replica.admin().command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
+        wait::until(LIMIT, || !is_master(&master));
+        replica
+    }
+}
+
 /// The server gives a planned failover up after five seconds.
 const ELECTION: Duration = Duration::from_secs(6);

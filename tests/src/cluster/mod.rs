@@ -1,14 +1,17 @@
 //! Servers that share the keys among them, as the nodes of a cluster.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::admin::Admin;
-use crate::server::{Server, ServerBuilder};
+use crate::proxy::Proxy;
+use crate::server::{Server, ServerBuilder, host};
 use crate::shared::Shared;
 use crate::wait;
 
 mod builder;
 mod failures;
+mod members;
 mod moves;
 mod slots;
 mod tool;
@@ -31,7 +34,7 @@ pub fn start(builder: &ServerBuilder, shards: usize) -> Vec<Server> {
 /// They end when this value is dropped, as every [`Server`] does.
 #[derive(Debug)]
 pub struct Cluster {
-    /// Those that were masters at the start, and then the replicas of each in turn.
+    /// Those that were masters at the start, then the replicas of each in turn, and then those that may join.
     nodes: Vec<Node>,
     shards: usize,
 }
@@ -40,6 +43,8 @@ pub struct Cluster {
 struct Node {
     server: Server,
     id: String,
+    /// Whether the others know it.
+    is_member: AtomicBool,
 }
 
 impl Cluster {
@@ -72,15 +77,33 @@ impl Cluster {
 
     /// The URL without a user and a password, with these nodes as the seeds.
     pub fn url_of<'a>(&self, seeds: impl IntoIterator<Item = &'a Server>) -> String {
-        let is_tls = self.nodes[0].server.is_tls();
-        let scheme = if is_tls { "rediss-cluster" } else { "redis-cluster" };
-        let hosts: Vec<_> = seeds.into_iter().map(Server::service_host).collect();
-        format!("{scheme}://{}", hosts.join(","))
+        self.url_to(seeds.into_iter().map(Server::service_host))
     }
 
-    /// All nodes: those that were masters at the start, and then the replicas.
+    /// The same URL, with a proxy in front of each node that was there at the start as the seeds.
+    pub fn url_through(&self, doors: &[Proxy]) -> String {
+        let is_first = |(_, node): &(&Proxy, &Node)| node.is_member();
+        let doors = doors.iter().zip(&self.nodes).filter(is_first);
+        self.url_to(doors.map(|(door, _)| host(door.addr(), self.is_tls())))
+    }
+
+    fn url_to(&self, seeds: impl Iterator<Item = String>) -> String {
+        let scheme = if self.is_tls() { "rediss-cluster" } else { "redis-cluster" };
+        format!("{scheme}://{}", seeds.collect::<Vec<_>>().join(","))
+    }
+
+    fn is_tls(&self) -> bool {
+        self.nodes[0].server.is_tls()
+    }
+
+    /// A proxy in front of each node, also of those that may join, for one client: it gets to all through them.
+    pub fn doors(&self) -> Vec<Proxy> {
+        Proxy::in_front_of(self.nodes.iter().map(|node| node.server.service_addr()))
+    }
+
+    /// All nodes: those that were masters at the start, then the replicas, and then one that has joined.
     pub fn servers(&self) -> impl Iterator<Item = &Server> {
-        self.nodes.iter().map(|node| &node.server)
+        self.members().map(|node| &node.server)
     }
 
     /// The nodes that were masters at the start, each with slots behind those of the one before.
@@ -151,8 +174,12 @@ impl Cluster {
         })
     }
 
+    fn members(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.is_member())
+    }
+
     fn running(&self) -> impl Iterator<Item = &Node> {
-        self.nodes.iter().filter(|node| node.server.is_running())
+        self.members().filter(|node| node.server.is_running())
     }
 
     fn node(&self, server: &Server) -> &Node {
@@ -172,7 +199,12 @@ fn is_master(admin: &Admin) -> bool {
 
 impl Node {
     fn of(server: Server) -> Self {
-        Self { id: server.admin().command(&["CLUSTER", "MYID"]), server }
+        let id = server.admin().command(&["CLUSTER", "MYID"]);
+        Self { id, server, is_member: AtomicBool::new(true) }
+    }
+
+    fn is_member(&self) -> bool {
+        self.is_member.load(Ordering::SeqCst)
     }
 
     fn admin(&self) -> Admin {

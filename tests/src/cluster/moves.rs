@@ -46,6 +46,23 @@ impl Cluster {
         self.transfer_under_way(slot).end()
     }
 
+    /// Ends a move of which the master of the slot does not know, because it was promoted meanwhile: the target deletes
+    /// what it has of the slot, as an operator lets it. Where the master knows it, returns `false`.
+    pub fn forget_move(&self, slot: u16, master: &Server, target: &Server) -> bool {
+        if View::of(&master.admin()).target_of(slot).is_some() {
+            return false;
+        }
+        let (admin, slot) = (target.admin(), slot.to_string());
+        // It may know of no master of the slot.
+        admin.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &self.node(master).id]);
+        for name in admin.command::<Vec<String>>(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]) {
+            admin.command::<()>(&["ASKING"]);
+            admin.command::<()>(&["DEL", &name]);
+        }
+        admin.command::<()>(&["CLUSTER", "SETSLOT", &slot, "STABLE"]);
+        true
+    }
+
     /// Moves that number of slots key by key from one master to another one.
     ///
     /// # Errors

@@ -99,9 +99,9 @@ fn leaving(text: &str) -> Option<(u16, String)> {
 impl Cluster {
     /// Whether each node knows and reaches all.
     pub(super) fn are_acquainted(&self) -> bool {
-        self.nodes.iter().all(|node| {
+        self.members().all(|node| {
             let View(lines) = View::of(&node.admin());
-            lines.len() == self.nodes.len() && lines.iter().all(|line| line.is_well)
+            lines.len() == self.members().count() && lines.iter().all(|line| line.is_well)
         })
     }
 
@@ -121,7 +121,7 @@ impl Cluster {
         if !admin.command::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok") {
             return Some("a node says that the cluster is down");
         }
-        if view.0.len() != self.nodes.len() {
+        if view.0.len() != self.members().count() {
             return Some("a node does not know all");
         }
         if view.0.iter().any(|line| !line.is_well && runs(&line.id)) {

@@ -1,6 +1,7 @@
 //! What the test has asked of the network, as plain state that every connection reads.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The faults that are on. Connections are numbered in the order in which they were accepted.
@@ -27,6 +28,8 @@ pub(super) struct Control {
     pub(super) delay: Duration,
     /// A command that is passed on under a name that no server knows.
     pub(super) misspelt: Option<&'static str>,
+    /// The ports of servers that the server names, and those that the client gets instead.
+    pub(super) ports: Arc<[(String, String)]>,
     /// The proxy is being dropped.
     pub(super) is_closed: bool,
 }

@@ -16,6 +16,7 @@ use crate::port::Port;
 use crate::server::Server;
 use crate::wait;
 
+mod addresses;
 mod control;
 mod pump;
 pub(crate) mod traffic;
@@ -67,6 +68,21 @@ impl Proxy {
         let proxy = Self { addr, shared, handle, thread: Some(thread) };
         proxy.wait_blocking(SWITCH_LIMIT, "the proxy listens", |traffic| traffic.is_listening);
         proxy
+    }
+
+    /// A proxy in front of each of these servers of a group. They name each other by the addresses of the proxies, so
+    /// that a client which comes through one of them never leaves them.
+    pub(crate) fn in_front_of(servers: impl Iterator<Item = SocketAddr>) -> Vec<Self> {
+        let servers: Vec<_> = servers.collect();
+        let proxies: Vec<_> = servers.iter().map(|server| Self::to(*server)).collect();
+        let port = |addr: SocketAddr| addr.port().to_string();
+        let pairs = servers.iter().zip(&proxies);
+        let ports: Arc<[_]> =
+            pairs.map(|(server, proxy)| (port(*server), port(proxy.addr()))).collect();
+        for proxy in &proxies {
+            proxy.shared.control.send_modify(|control| control.ports = Arc::clone(&ports));
+        }
+        proxies
     }
 
     /// Where the proxy listens.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::future::pending;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{self, AsyncReadExt, AsyncWriteExt};
@@ -11,9 +12,9 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{self, Instant};
 
-use super::Shared;
 use super::control::{Control, Direction};
 use super::traffic::ConnectionTraffic;
+use super::{Shared, addresses};
 
 /// Carries a connection until both of its directions have ended, or it is cut.
 ///
@@ -97,13 +98,19 @@ impl Pump {
 
     fn was_asked(&self, command: &str) -> bool {
         let traffic = self.shared.traffic.borrow();
-        traffic.connections[self.number].commands().contains_key(command)
+        let commands = traffic.connections[self.number].commands();
+        let of_shards = command == "SUBSCRIBE" && commands.contains_key("SSUBSCRIBE");
+        of_shards || commands.contains_key(command)
     }
 
     /// Counts replies before they go, so that the client's next command finds them counted.
     async fn pass(&self, sink: &mut OwnedWriteHalf, mut bytes: Vec<u8>) -> io::Result<()> {
         if matches!(self.direction, Direction::Replies) && !bytes.is_empty() {
             self.shared.count(self.number, |connection| connection.replied(&bytes));
+            let ports = Arc::clone(&self.shared.control.borrow().ports);
+            if !ports.is_empty() {
+                addresses::replace(&mut bytes, &ports);
+            }
             if self.number < self.shared.control.borrow().cut_off_below {
                 sink.write_all(&bytes[..bytes.len() / 2]).await?;
                 return Err(ErrorKind::BrokenPipe.into());

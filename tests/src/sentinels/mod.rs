@@ -51,9 +51,10 @@ impl Sentinels {
         self.url_of(&format!("{user}:{password}@{}", self.hosts()))
     }
 
-    /// The same URL, which leads to each Sentinel through one of these proxies.
+    /// The same URL, which leads to each Sentinel through one of these proxies, the first ones.
     pub fn url_through(&self, doors: &[Proxy]) -> String {
-        self.url_of(&join(doors.iter().map(|door| host(door.addr(), self.is_tls()))))
+        let doors = doors.iter().take(self.watchers.len());
+        self.url_of(&join(doors.map(|door| host(door.addr(), self.is_tls()))))
     }
 
     /// What a URL says between its scheme and the name of the primary: where the Sentinels are.
@@ -64,6 +65,11 @@ impl Sentinels {
     /// A proxy in front of each Sentinel, to cut some clients off from them.
     pub fn doors(&self) -> Vec<Proxy> {
         self.watchers.iter().map(|sentinel| Proxy::to(sentinel.service_addr())).collect()
+    }
+
+    /// A proxy in front of each Sentinel and then of each server, for one client: it gets to the servers through them.
+    pub fn all_doors(&self) -> Vec<Proxy> {
+        Proxy::in_front_of(self.watchers.iter().chain(&self.servers).map(Server::service_addr))
     }
 
     /// The Sentinels, in the order of the URL.

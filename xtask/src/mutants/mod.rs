@@ -7,7 +7,8 @@ mod text;
 
 use std::collections::BTreeSet;
 use std::iter;
-use std::process::Stdio;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -59,6 +60,26 @@ fn wanted<'a>(all: &'a [Mutant], only: Option<&str>) -> Result<Vec<&'a Mutant>, 
     Ok(wanted)
 }
 
+/// Lets a command of cargo build in a copy of the sources with every bug in it. Returns the folder of the build.
+fn in_copy(mutants: &[Mutant], cargo: &mut Command) -> Result<PathBuf, String> {
+    let folder = std::path::absolute(workspace::target().join("mutants"));
+    let folder = folder.map_err(|error| error.to_string())?;
+    let (sources, build) = (folder.join("sources"), folder.join("build"));
+    copy::write(mutants, &sources)?;
+    // Code that no bug needs any more is no reason to warn.
+    cargo.env("RUSTFLAGS", "--cap-lints=allow").env("CARGO_TARGET_DIR", &build);
+    cargo.current_dir(sources);
+    Ok(build)
+}
+
+/// The same, and switches one bug on.
+pub(crate) fn with_bug(id: &str, cargo: &mut Command) -> Result<PathBuf, String> {
+    let all = text::all()?;
+    wanted(&all, Some(id))?;
+    text::check(&all)?;
+    in_copy(&all, cargo.env(copy::VARIABLE, id))
+}
+
 /// The programs of the tests, with every bug in them.
 struct Tests {
     binaries: Vec<Binary>,
@@ -70,14 +91,8 @@ impl Tests {
         redis::prepare()?;
         // A test that only `--full` runs may be named, too.
         let around = Surroundings::new(python::prepare()?, true)?;
-        let folder = std::path::absolute(workspace::target().join("mutants"));
-        let folder = folder.map_err(|error| error.to_string())?;
-        let sources = folder.join("sources");
-        copy::write(mutants, &sources)?;
         let mut cargo = shell::cargo(&["test", "--no-run"]);
-        cargo.args(targets(mutants)).current_dir(sources);
-        // Code that no bug needs any more is no reason to warn.
-        cargo.env("RUSTFLAGS", "--cap-lints=allow").env("CARGO_TARGET_DIR", folder.join("build"));
+        in_copy(mutants, cargo.args(targets(mutants)))?;
         let mut build = Build::default();
         build.run(&mut cargo)?;
         Ok(Self { binaries: build.binaries, around })

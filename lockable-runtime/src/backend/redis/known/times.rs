@@ -27,7 +27,7 @@ pub(crate) struct Times(Mutex<LastTime>);
 #[derive(Clone, Copy, Default)]
 struct LastTime {
     newest: Option<TimedAnswer>,
-    /// Whether the newest answer is from before the last connection was opened.
+    /// Whether a connection has ended, or the subscription was opened again, since the newest answer.
     is_over: bool,
     /// When it was known last that the clock had been set back. Attempts that were first sent before may
     /// have been granted before the step.

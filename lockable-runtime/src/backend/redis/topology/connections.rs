@@ -145,7 +145,6 @@ impl Connections {
             if let Ok(connection) = &connection {
                 drop(tokio::spawn(pass_on(connection.end(), opener.clone())));
             }
-            opener.times.forget();
             outcome.send_replace(Some(connection.map(Arc::new)));
             if is_open {
                 opener.reports.connected();
@@ -163,9 +162,12 @@ impl Connections {
     }
 }
 
-/// Reports it when the connection to this server breaks.
+/// What is known of the server's clock ends with the connection to it: the next one may lead to another server, from
+/// which grants come already. Reports it when the connection breaks.
 async fn pass_on(end: impl Future<Output = bool>, opener: Opener) {
-    if end.await {
+    let is_broken = end.await;
+    opener.times.forget();
+    if is_broken {
         opener.reports.broken(&fault::broke(&opener.server));
     }
 }
