@@ -198,6 +198,35 @@ async fn a_silent_connection_is_replaced() {
     wait::until_async(LIMIT, granted).await;
 }
 
+/// Goal: no place in a queue is left of a call that was dropped while its process subscribed: the lock would be handed to
+/// no one.
+/// Method: the subscription is held back until the call is dropped, and another one waits for it too. When that has left
+/// its place, the queue is empty.
+#[tokio::test]
+async fn a_call_that_is_dropped_while_it_subscribes_is_not_queued() {
+    let (doors, nodes) = doors();
+    let locker = connect(&doors, LONG).await;
+    let (key, _) = fresh("dropped");
+    let admin = nodes.servers()[0].admin();
+    admin.set(&key, "another");
+    let subscription = Hold::default();
+    let subscribe = Cue::of(["SSUBSCRIBE"]).times(1);
+    doors.answer(0, subscribe, Answer::Held(subscription.clone()));
+    let call = || tokio::spawn(locker.lock(&key).wait(LONG).acquire());
+    let dropped = call();
+    subscription.wait_held(LIMIT).await;
+    dropped.abort();
+    assert!(dropped.await.unwrap_err().is_cancelled());
+    let other = call();
+    subscription.end();
+    let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
+    let places = || admin.command::<usize>(&queue);
+    wait::until_async(LIMIT, async || places() > 0).await;
+    other.abort();
+    wait::until_async(LIMIT, async || places() == 0).await;
+    admin.del(&key);
+}
+
 fn doors() -> (Doors, Arc<Nodes>) {
     let nodes = Nodes::shared();
     (Doors::open(nodes.servers()), nodes)
