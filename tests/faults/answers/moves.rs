@@ -227,6 +227,36 @@ async fn a_call_that_is_dropped_while_it_subscribes_is_not_queued() {
     admin.del(&key);
 }
 
+/// Goal: no connection is left of a node that has no slots any more, however often that happens.
+/// Method: all slots move from one node to the other, and back. At each the lock is renewed, and handed off.
+#[tokio::test]
+async fn slots_that_move_again_and_again_leave_no_connection() {
+    const NAME: &str = "moves-again";
+    let (doors, nodes) = doors();
+    let builder = ample(&doors.url()).service_name(NAME).prefix("");
+    let locker = builder.connect().await.unwrap();
+    let (key, _) = fresh("again");
+    let connections = || {
+        let clients = nodes.servers().iter().map(|node| node.admin().command(&["CLIENT", "LIST"]));
+        clients.map(|clients: String| clients.matches(NAME).count()).sum::<usize>()
+    };
+    let mut first = usize::MAX;
+    for round in 0..6 {
+        doors.assign(0..SLOTS, round % 2);
+        let guard = locker.lock(&key).renew().acquire().await.unwrap();
+        guard.lease().extend(LONG).await.unwrap();
+        let next = tokio::spawn(locker.lock(&key).wait(LONG).fair().acquire());
+        let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
+        let admin = nodes.servers()[round % 2].admin();
+        wait::until_async(LIMIT, async || admin.command::<usize>(&queue) == 1).await;
+        guard.release().await.unwrap();
+        next.await.unwrap().unwrap().release().await.unwrap();
+        // The background ends what is left.
+        wait::until_async(LIMIT, async || connections() <= first).await;
+        first = first.min(connections());
+    }
+}
+
 fn doors() -> (Doors, Arc<Nodes>) {
     let nodes = Nodes::shared();
     (Doors::open(nodes.servers()), nodes)
