@@ -13,6 +13,7 @@ use super::places::Place;
 use super::scene::{Nodes, Scene, fresh};
 use crate::by_hand::ByHand;
 use crate::support::{COMMAND, LIMIT, LONG, ample, in_time};
+use crate::waiting::support::renewed;
 
 /// Other nodes are asked after a quarter of it.
 const AMPLE: Duration = Duration::from_secs(5);
@@ -225,6 +226,29 @@ async fn a_call_that_is_dropped_while_it_subscribes_is_not_queued() {
     other.abort();
     wait::until_async(LIMIT, async || places() == 0).await;
     admin.del(&key);
+}
+
+/// Goal: a lease whose slot moves to a node that hangs costs no other lease of its batch.
+/// Method: both are due at the same time. The node that has them sends one on, to a node that is silent.
+#[tokio::test]
+async fn a_renewal_in_a_moving_slot_delays_no_other() {
+    const LEASE: Duration = Duration::from_secs(4);
+    let (doors, _nodes) = doors();
+    let locker = connect(&doors, AMPLE).await;
+    let ((moving, slot), (other, _)) = (fresh("moving"), fresh("other"));
+    let hold = async |key| locker.lock(key).expire(LEASE).renew().acquire().await.unwrap();
+    let guards = [hold(&*moving).await, hold(&*other).await];
+    let script = Cue::of(["EVALSHA", "EVAL"]).about(&moving);
+    doors.answer(0, script.clone(), Answer::error(format!("ASK {slot} {}", doors.addr(1))));
+    doors.answer(1, script, Answer::Silence);
+    let [moving, other] = guards;
+    assert!(in_time(LEASE, moving.lease().lost()).await.is_lost());
+    for _ in 0..2 {
+        renewed(&other).await;
+    }
+    assert!(other.lease().is_held());
+    doors.reset();
+    other.release().await.unwrap();
 }
 
 /// Goal: no connection is left of a node that has no slots any more, however often that happens.
