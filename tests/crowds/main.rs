@@ -16,6 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
 mod cluster;
+mod failovers;
 mod load;
 mod pairs;
 mod permits;

@@ -25,6 +25,30 @@ fn the_tests_of_every_fault_exist() {
     assert!(known.len() > 150, "{} faults", known.len());
 }
 
+#[test]
+fn the_tests_of_every_bug_exist() {
+    let text = read("tests/chaos/TRACK-RECORD.md");
+    let (_, bugs) = text.split_once("\n## Bugs\n").unwrap();
+    let (bugs, _) = bugs.split_once("\n## ").unwrap();
+    let rows = bugs.lines().filter_map(|line| line.strip_prefix("| "));
+    let rows: Vec<_> = rows.filter(|row| !row.starts_with("broke ")).collect();
+    let mut tried = 0;
+    for row in &rows {
+        let cells: Vec<_> = row.trim_end_matches(" |").split(" | ").collect();
+        let [_, what, fix, tests, ..] = cells[..] else { panic!("{row}") };
+        assert!(fix.starts_with('`') && tests.starts_with('`'), "{what}");
+        for name in tests.split('`').skip(1).step_by(2).filter(|name| name.contains("::")) {
+            assert!(exists(name), "{what}: there is no test {name}");
+        }
+        let mutant = cells.get(4).and_then(|tried| tried.strip_prefix("mutant `"));
+        let mutant = mutant.and_then(|mutant| mutant.strip_suffix('`'));
+        tried += usize::from(mutant.is_some());
+        let is_file = |id| root().join(format!("tests/mutants/{id}.txt")).is_file();
+        assert!(mutant.is_none_or(is_file), "{what}: there is no such mutant");
+    }
+    assert!(rows.len() >= 50 && tried >= 10, "{} bugs, {tried} tried", rows.len());
+}
+
 fn exists(test: &str) -> bool {
     let (module, name) = test.rsplit_once("::").unwrap();
     // Unit tests are in the file of their module, or in one of their own.

@@ -1,11 +1,16 @@
 //! Leaders that are killed, stopped, told to step down, and shut down.
 
+use std::future::pending;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lockable_runtime::Locker;
 use lockable_tests::{Admin, Pace, Peer, Server, long_form, wait};
+use tokio::task::JoinSet;
+use tracing::Level;
 
-use crate::support::{KEY, LONG, elapse, patient};
+use crate::events;
+use crate::support::{KEY, LIMIT, LONG, elapse, impatient, patient, server_and_proxy};
 use crate::waiting::history::History;
 
 /// Goal: whatever becomes of the leader, another one is soon at work, and no two believe that they lead at once.
@@ -46,6 +51,42 @@ async fn a_leader_that_goes_has_one_successor() {
     }
     let terms = history.checked();
     assert!(terms >= rounds, "{terms} terms in {rounds} rounds");
+    crate::support::freed(&server).await;
+}
+
+/// Goal: campaigns outlive an outage; in it no one believes that it leads, and afterwards one does, with a larger token.
+/// Method: two candidates whose connections are cut, and cannot be opened again, until the former leader has campaigned
+/// in vain a few times. The long form lasts until calls that wait have given up, too.
+#[tokio::test]
+async fn candidates_outlive_an_outage() {
+    events::listen();
+    let (server, proxy) = server_and_proxy();
+    let tokens = Arc::new(Mutex::new(Vec::new()));
+    let (mut probes, mut candidates) = (Vec::new(), JoinSet::new());
+    for _ in 0..2 {
+        let locker = impatient(&proxy.url()).connect().await.unwrap();
+        let tokens = Arc::clone(&tokens);
+        let leading = locker.lock("outage").expire(2 * LEASE).lead(move |lease| {
+            tokens.lock().unwrap().push(lease.fencing_token());
+            pending::<()>()
+        });
+        probes.push(leading.watch());
+        candidates.spawn(leading);
+    }
+    let leaders = || probes.iter().filter(|probe| probe.is_leader()).count();
+    wait::until_async(LIMIT, async || leaders() == 1).await;
+    proxy.refuse();
+    proxy.cut();
+    wait::until_async(LIMIT, async || leaders() == 0).await;
+    let before = tokens.lock().unwrap().len();
+    let failed = || events::count("disLock:outage", Level::DEBUG, "outcome=\"failed\"");
+    let (known, wanted) = (failed(), long_form(3, 40));
+    wait::until_async(LONG, async || failed() >= known + wanted).await;
+    assert_eq!((leaders(), tokens.lock().unwrap().len()), (0, before));
+    proxy.accept();
+    wait::until_async(LIMIT, async || leaders() == 1).await;
+    assert!(tokens.lock().unwrap().is_sorted_by(|one, next| one < next));
+    candidates.shutdown().await;
     crate::support::freed(&server).await;
 }
 

@@ -11,6 +11,7 @@ mod credentials;
 mod deadlines;
 mod events;
 mod fencing;
+mod file_descriptors;
 mod forks;
 mod in_vain;
 mod late_polls;

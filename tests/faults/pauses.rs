@@ -6,9 +6,10 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use lockable_tests::{Peer, Server, long_form};
+use lockable_tests::{Peer, Server, long_form, wait};
 
-use crate::support::{boot_time, usable};
+use crate::support::{KEY, LIMIT, boot_time, connect_ample, server_and_proxy, usable};
+use crate::waiting::support::process;
 
 /// Goal: whatever a process was doing when it was stopped, after its deadline it does not begin
 /// another step of the body, though timers, sockets and wakers are all due at once.
@@ -33,6 +34,45 @@ fn a_stopped_process_takes_no_step_after_its_deadline() {
     assert!(steps > stops, "{found:?}");
     assert_eq!(forbidden, 0, "{found:?}");
     assert!(late < stops / 4, "{found:?}");
+}
+
+/// Goal: the server has renewed the lock, and says so, but the answer comes after the deadline: the lock is lost.
+/// Method: the request of a renewal is held back until its process stands still. The process continues when another one
+/// has the lock.
+#[tokio::test]
+async fn a_process_that_stops_at_its_renewal_has_lost_its_lock() {
+    let (server, proxy) = server_and_proxy();
+    let (locker, admin) = (connect_ample(&server.url()).await, server.admin());
+    let mut stopped = process(&proxy.url());
+    stopped.say("watch 3000");
+    let first = stopped.hear();
+    let renewed = async |left: i64| {
+        wait::until_async(LIMIT, async || admin.pttl(KEY) > left).await;
+    };
+    // The next request is a renewal, over a connection that is open.
+    renewed(admin.pttl(KEY)).await;
+    let renewals = proxy.commands("EVALSHA");
+    proxy.hold_requests();
+    proxy.wait_for_command("EVALSHA", renewals + 1, LIMIT).await;
+    stopped.pause();
+    let left = admin.pttl(KEY);
+    proxy.release_requests();
+    renewed(left).await;
+    let guard = locker.lock("k").wait(LIMIT).acquire().await.unwrap();
+    let others = boot_time().as_nanos();
+    stopped.resume();
+    stopped.say("");
+    let lines: Vec<_> = std::iter::repeat_with(|| stopped.hear())
+        .take_while(|line| line != "free")
+        .collect();
+    for line in lines.iter().chain([&first]) {
+        let (token, at) = line.split_once(' ').unwrap();
+        assert!(at.parse::<u128>().unwrap() < others, "it believes that it holds");
+        assert!(token.parse::<u64>().unwrap() < u64::from(guard.lease().fencing_token()));
+    }
+    assert!(guard.lease().is_held());
+    guard.release().await.unwrap();
+    stopped.finish();
 }
 
 const WORKERS: u64 = 4;

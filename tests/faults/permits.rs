@@ -8,6 +8,7 @@ use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::cluster::slot;
 use lockable_tests::sections::{is_clean, is_clean_everywhere};
 use lockable_tests::{Cluster, Pace, Sentinels, Server, long_form, wait};
+use rstest::rstest;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::support::{LIMIT, LONG, connect_ample, elapse};
@@ -160,6 +161,39 @@ async fn a_killed_holder_of_a_permit_costs_that_one_for_its_lease() {
         assert!(other.lease().is_held());
         other.release().await.unwrap();
     }
+    is_clean(&server).await;
+}
+
+/// Also where it has the gate, and its place in the queue, and waits for the last permit.
+#[rstest]
+#[case::before_the_last_permit(true)]
+#[case::with_all_permits(false)]
+#[tokio::test]
+async fn a_killed_holder_of_all_permits_costs_its_lease(#[case] is_waiting: bool) {
+    let server = Server::start();
+    let (locker, admin) = (connect_ample(&server.url()).await, server.admin());
+    let mut dying = process(&server.url());
+    let held = if is_waiting { Some(permit(&locker).acquire().await.unwrap()) } else { None };
+    dying.say("permits 2000");
+    if is_waiting {
+        // Two permits, the gate, and that of this process.
+        let are_taken = || admin.keys("disLock:{k}#*").len() == 4;
+        let is_queued = || admin.command::<usize>(&["LLEN", QUEUE]) == 1;
+        wait::until_async(LIMIT, async || are_taken() && is_queued()).await;
+    } else {
+        assert_eq!(dying.hear(), "held");
+    }
+    drop(dying.kill());
+    let bound = Duration::from_secs(2) + AT_ONCE;
+    let next = within("holder of all permits killed", bound, permit(&locker).acquire()).await;
+    next.unwrap().release().await.unwrap();
+    if let Some(held) = held {
+        assert!(held.lease().is_held());
+        held.release().await.unwrap();
+    }
+    let all = locker.lock("k").all_permits(3).wait(LIMIT).acquire();
+    let all = within("holder of the gate killed", bound, all).await.unwrap();
+    all.release().await.unwrap();
     is_clean(&server).await;
 }
 

@@ -11,6 +11,7 @@ mod versions;
 
 use lockable_tests::{Admin, Server, wait};
 
+pub(crate) use self::unready::run_for_ever;
 use crate::support::LIMIT;
 
 /// A node without slots that has joined the cluster of this node.

@@ -3,5 +3,6 @@
 mod after_release;
 mod blocked_holders;
 mod lengths;
+mod panics;
 mod reconnections;
 mod refusals;

@@ -333,6 +333,7 @@ mod tests {
     use super::*;
     use crate::backend::Link;
     use crate::locker::acquire::{Acquirer, Tried, acquire};
+    use crate::types::clock::skip;
     use crate::types::key::LockKey;
     use crate::types::options::Terms;
 
@@ -358,5 +359,25 @@ mod tests {
             assert!(error.is_lost() && !error.is_body_finished());
             assert!(!error.to_string().contains("stopped"), "{error}");
         }
+    }
+
+    /// Goal: a call without an end, because no one watches a lease that ended within the body's first step.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_waits_after_a_long_first_step_is_stopped() {
+        let acquirer = Acquirer::new(Arc::new(Link::in_memory())).unwrap();
+        let (key, terms) = (LockKey::from_static("k"), Terms::default());
+        let acquire = async move {
+            let start = acquirer.link.backend.now();
+            match acquire(&acquirer, key, &terms, start).await? {
+                Tried::Granted(guard) => Ok(guard),
+                Tried::Busy(_) => unreachable!("the lock is free"),
+            }
+        };
+        let body = async {
+            skip(Duration::from_secs(11));
+            pending::<()>().await;
+        };
+        let call = tokio::time::timeout(Duration::from_secs(60), Run::new(acquire, body));
+        assert!(call.await.expect("the call ends").unwrap_err().is_lost());
     }
 }

@@ -13,6 +13,7 @@ use super::places::Place;
 use super::scene::{Nodes, Scene, fresh};
 use crate::by_hand::ByHand;
 use crate::support::{COMMAND, LIMIT, LONG, ample, in_time};
+use crate::waiting::support::renewed;
 
 /// Other nodes are asked after a quarter of it.
 const AMPLE: Duration = Duration::from_secs(5);
@@ -196,6 +197,88 @@ async fn a_silent_connection_is_replaced() {
     assert!(error.is_unavailable(), "{error}");
     let granted = async || locker.lock(&key).try_acquire().await.is_ok_and(|guard| guard.is_some());
     wait::until_async(LIMIT, granted).await;
+}
+
+/// Goal: no place in a queue is left of a call that was dropped while its process subscribed: the lock would be handed to
+/// no one.
+/// Method: the subscription is held back until the call is dropped, and another one waits for it too. When that has left
+/// its place, the queue is empty.
+#[tokio::test]
+async fn a_call_that_is_dropped_while_it_subscribes_is_not_queued() {
+    let (doors, nodes) = doors();
+    let locker = connect(&doors, LONG).await;
+    let (key, _) = fresh("dropped");
+    let admin = nodes.servers()[0].admin();
+    admin.set(&key, "another");
+    let subscription = Hold::default();
+    let subscribe = Cue::of(["SSUBSCRIBE"]).times(1);
+    doors.answer(0, subscribe, Answer::Held(subscription.clone()));
+    let call = || tokio::spawn(locker.lock(&key).wait(LONG).acquire());
+    let dropped = call();
+    subscription.wait_held(LIMIT).await;
+    dropped.abort();
+    assert!(dropped.await.unwrap_err().is_cancelled());
+    let other = call();
+    subscription.end();
+    let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
+    let places = || admin.command::<usize>(&queue);
+    wait::until_async(LIMIT, async || places() > 0).await;
+    other.abort();
+    wait::until_async(LIMIT, async || places() == 0).await;
+    admin.del(&key);
+}
+
+/// Goal: a lease whose slot moves to a node that hangs costs no other lease of its batch.
+/// Method: both are due at the same time. The node that has them sends one on, to a node that is silent.
+#[tokio::test]
+async fn a_renewal_in_a_moving_slot_delays_no_other() {
+    const LEASE: Duration = Duration::from_secs(4);
+    let (doors, _nodes) = doors();
+    let locker = connect(&doors, AMPLE).await;
+    let ((moving, slot), (other, _)) = (fresh("moving"), fresh("other"));
+    let hold = async |key| locker.lock(key).expire(LEASE).renew().acquire().await.unwrap();
+    let guards = [hold(&*moving).await, hold(&*other).await];
+    let script = Cue::of(["EVALSHA", "EVAL"]).about(&moving);
+    doors.answer(0, script.clone(), Answer::error(format!("ASK {slot} {}", doors.addr(1))));
+    doors.answer(1, script, Answer::Silence);
+    let [moving, other] = guards;
+    assert!(in_time(LEASE, moving.lease().lost()).await.is_lost());
+    for _ in 0..2 {
+        renewed(&other).await;
+    }
+    assert!(other.lease().is_held());
+    doors.reset();
+    other.release().await.unwrap();
+}
+
+/// Goal: no connection is left of a node that has no slots any more, however often that happens.
+/// Method: all slots move from one node to the other, and back. At each the lock is renewed, and handed off.
+#[tokio::test]
+async fn slots_that_move_again_and_again_leave_no_connection() {
+    const NAME: &str = "moves-again";
+    let (doors, nodes) = doors();
+    let builder = ample(&doors.url()).service_name(NAME).prefix("");
+    let locker = builder.connect().await.unwrap();
+    let (key, _) = fresh("again");
+    let connections = || {
+        let clients = nodes.servers().iter().map(|node| node.admin().command(&["CLIENT", "LIST"]));
+        clients.map(|clients: String| clients.matches(NAME).count()).sum::<usize>()
+    };
+    let mut first = usize::MAX;
+    for round in 0..6 {
+        doors.assign(0..SLOTS, round % 2);
+        let guard = locker.lock(&key).renew().acquire().await.unwrap();
+        guard.lease().extend(LONG).await.unwrap();
+        let next = tokio::spawn(locker.lock(&key).wait(LONG).fair().acquire());
+        let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
+        let admin = nodes.servers()[round % 2].admin();
+        wait::until_async(LIMIT, async || admin.command::<usize>(&queue) == 1).await;
+        guard.release().await.unwrap();
+        next.await.unwrap().unwrap().release().await.unwrap();
+        // The background ends what is left.
+        wait::until_async(LIMIT, async || connections() <= first).await;
+        first = first.min(connections());
+    }
 }
 
 fn doors() -> (Doors, Arc<Nodes>) {

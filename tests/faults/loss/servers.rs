@@ -7,7 +7,8 @@ use lockable_tests::{Admin, Server, clock};
 use rstest::rstest;
 
 use super::stepping::Stepping;
-use crate::support::{LONG, connect_ample, elapse, server_and_locker};
+use crate::refusals::run_for_ever;
+use crate::support::{LIMIT, LONG, connect_ample, elapse, server_and_locker};
 
 const LEASE: Duration = Duration::from_secs(2);
 
@@ -15,6 +16,7 @@ const LEASE: Duration = Duration::from_secs(2);
 #[case::stalled("stalled", Server::pause)]
 #[case::killed("killed", Server::kill)]
 #[case::paused_for_longer("long-pause", |server: &Server| pause_clients(server, "6000"))]
+#[case::paused_for_writes("write-pause", pause_writes)]
 #[case::demoted_for_ever("replica-for-ever", demote)]
 #[tokio::test]
 async fn a_silent_server_stops_the_body_at_its_deadline(
@@ -24,6 +26,21 @@ async fn a_silent_server_stops_the_body_at_its_deadline(
     let (server, body) = at_work(name, LEASE).await;
     fault(&server);
     body.ends_at_its_deadline().await;
+}
+
+/// While a script of another client runs for too long, each renewal is refused.
+#[tokio::test]
+async fn a_server_busy_with_a_script_stops_the_body_at_its_deadline() {
+    let (server, locker) = server_and_locker().await;
+    let admin = server.admin();
+    admin.command::<()>(&["CONFIG", "SET", "busy-reply-threshold", "10"]);
+    let body = Stepping::start(&locker, "busy", LEASE).await;
+    let key = body.key.clone();
+    let script = run_for_ever(&server);
+    body.ends_at_its_deadline().await;
+    admin.command::<()>(&["SCRIPT", "KILL"]);
+    script.join().unwrap();
+    locker.lock(key.trim_start_matches("disLock:")).wait(LIMIT).run(async {}).await.unwrap();
 }
 
 #[tokio::test]
@@ -44,6 +61,11 @@ async fn a_temporary_demotion_costs_nothing() {
 
 fn pause_clients(server: &Server, millis: &str) {
     server.admin().command::<()>(&["CLIENT", "PAUSE", millis]);
+}
+
+/// Reads are answered meanwhile.
+fn pause_writes(server: &Server) {
+    server.admin().command::<()>(&["CLIENT", "PAUSE", "6000", "WRITE"]);
 }
 
 fn demote(server: &Server) {
@@ -78,6 +100,7 @@ async fn a_clock_set_forward_stops_the_body_at_once() {
 #[case::deleted("deleted", Admin::del, "it has no holder", "none")]
 #[case::taken("taken", |admin: &Admin, key: &str| admin.set(key, "another"), "another holder has it", "string")]
 #[case::pushed("pushed", push, "another holder has it", "list")]
+#[case::evicted("evicted", evict, "it has no holder", "none")]
 #[tokio::test]
 async fn a_takeover_stops_the_body_at_once(
     #[case] name: &str,
@@ -101,6 +124,14 @@ async fn a_takeover_stops_the_body_at_once(
 fn push(admin: &Admin, key: &str) {
     admin.del(key);
     admin.command::<()>(&["LPUSH", key, "another"]);
+}
+
+/// The server makes room for what another client writes.
+fn evict(admin: &Admin, _: &str) {
+    admin.command::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    admin.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+    assert!(admin.try_command(&["SET", "filler", "x"]).is_err());
+    admin.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
 }
 
 async fn at_work(name: &str, expire: Duration) -> (Server, Stepping) {

@@ -1,12 +1,15 @@
 //! Servers that cannot serve writes: out of memory, a replica, still loading.
 
+use std::time::Duration;
+
 use lockable_runtime::LockErrorKind;
 use lockable_runtime::Locker;
 use lockable_tests::{Admin, Server};
 use rstest::rstest;
 
-use super::unready::run_for_ever;
-use crate::support::{KEY, Runs, connect_ample, decorated, freed};
+use super::unready::{fail_to_save, run_for_ever, saving};
+use crate::support::{KEY, LONG, Runs, connect_ample, decorated, freed};
+use crate::waiting::support::{RECHECK, in_queue, is_served_last, renewed};
 
 #[tokio::test]
 async fn a_server_out_of_memory_releases_held_locks() {
@@ -23,6 +26,25 @@ async fn a_server_out_of_memory_releases_held_locks() {
     admin.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
     decorated(&locker, &runs).await.unwrap();
 }
+
+/// What is held stays held, and goes to the first waiter, while no lock can be acquired.
+#[tokio::test]
+async fn a_server_out_of_memory_renews_and_hands_off() {
+    let (server, admin, locker) = prepared().await;
+    let other = connect_ample(&server.url()).await;
+    let guard = locker.lock("k").expire(LEASE).renew().acquire().await.unwrap();
+    let waiter = in_queue(&server, &other).await;
+    admin.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+    renewed(&guard).await;
+    guard.lease().extend(LONG).await.unwrap();
+    assert!(admin.pttl(KEY) > 50_000);
+    guard.release().await.unwrap();
+    is_served_last(&server, "on a full server", RECHECK, waiter).await;
+    assert!(other.lock("k").try_acquire().await.unwrap_err().is_unavailable());
+}
+
+/// It is renewed after a third of it.
+const LEASE: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 async fn a_demoted_server_is_left_and_found_again() {
@@ -48,6 +70,18 @@ async fn a_lock_on_a_new_replica_is_released_later() {
     let error = guard.release().await.unwrap_err();
     assert!(error.is_unavailable(), "{error:?}");
     admin.command::<()>(&["REPLICAOF", "NO", "ONE"]);
+    freed(&server).await;
+}
+
+#[tokio::test]
+async fn a_lock_on_a_server_that_cannot_save_is_released_later() {
+    let server = saving();
+    let (admin, locker) = (server.admin(), connect_ample(&server.url()).await);
+    let guard = locker.lock("k").acquire().await.unwrap();
+    fail_to_save(&server);
+    let error = guard.release().await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("MISCONF"), "{error}");
+    admin.command::<()>(&["CONFIG", "SET", "stop-writes-on-bgsave-error", "no"]);
     freed(&server).await;
 }
 

@@ -11,7 +11,8 @@ use lockable_runtime::{LockError, Locker, distributed_lock};
 use lockable_tests::{Server, cluster};
 use tracing::Level;
 
-pub(super) use self::servers::run_for_ever;
+pub(crate) use self::servers::run_for_ever;
+pub(super) use self::servers::{fail_to_save, saving};
 use self::servers::{
     Unready, busy, clusterdown, loaded, loading, loading_server, misconf, node, replica, sentinel,
     set_at_start, without,

@@ -11,10 +11,10 @@ use crate::by_hand::ByHand;
 use crate::support::{FENCE, KEY, LIMIT, LONG, connect_ample, in_time};
 use crate::waiting::support::queued;
 
-/// Goal: no holder continues with a lock that the new primary has never heard of, whichever runtime's connection it was
-/// acquired on.
-/// Method: a locker has a connection in each of two runtimes. The replicas are stopped, locks are acquired, with
-/// renewals and without, and the primary is killed.
+/// Goal: no holder continues with a lock, or a permit, that the new primary has never heard of, whichever runtime's
+/// connection it was acquired on.
+/// Method: a locker has a connection in each of two runtimes. The replicas are stopped, locks and one of two permits are
+/// acquired, with renewals and without, and the primary is killed.
 #[tokio::test]
 async fn holders_learn_soon_of_locks_that_a_failover_lost() {
     let (group, sections) = (Sentinels::start(), Sections::default());
@@ -24,14 +24,18 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
         let locker = locker.clone();
         other.spawn(async move { locker.lock(key).renew().acquire().await.unwrap() })
     };
-    let replicated = there("replicated").await.unwrap();
+    let permit = || locker.lock("permits").permits(2).renew();
+    let replicated =
+        [there("replicated").await.unwrap(), permit().acquire().await.unwrap()];
     hold(&locker, &sections).await;
     replicate(&group).await;
     let mut switches = group.switches();
     group.pause_replicas();
     let renewed = locker.lock("k").renew().acquire().await.unwrap();
     let plain = locker.lock("plain").acquire().await.unwrap();
-    let lost = [renewed, plain, there("there").await.unwrap()];
+    let last = permit().acquire().await.unwrap();
+    let (name, token) = (last.lease().key().clone(), last.lease().fencing_token());
+    let lost = [renewed, plain, there("there").await.unwrap(), last];
     sections.enter(&lost[0]);
     group.kill_primary();
     group.resume_replicas();
@@ -48,8 +52,14 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
     for guard in lost {
         assert!(guard.release().await.is_err_and(|error| error.is_lost()));
     }
-    assert!(replicated.lease().is_held());
-    replicated.release().await.unwrap();
+    let next = permit().acquire().await.unwrap();
+    assert!(*next.lease().key() == name && next.lease().fencing_token() > token);
+    assert!(permit().try_acquire().await.unwrap().is_none());
+    next.release().await.unwrap();
+    for guard in replicated {
+        assert!(guard.lease().is_held());
+        guard.release().await.unwrap();
+    }
     is_clean(group.primary()).await;
     other.shutdown_background();
 }

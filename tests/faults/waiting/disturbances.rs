@@ -27,6 +27,20 @@ async fn a_loss_costs_a_waiter_at_most_one_recheck(#[case] loss: &[&str], #[case
     is_served_last(&server, "behind a release", bound, waiter).await;
 }
 
+/// A server drops a subscriber for which more waits than it may keep.
+#[tokio::test]
+async fn a_dropped_subscriber_costs_at_most_one_recheck() {
+    let (server, guard, waiter) = waited_for().await;
+    let admin = server.admin();
+    let channels = admin.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "lockable:grant:*"]);
+    let limit = ["CONFIG", "SET", "client-output-buffer-limit", "pubsub 1kb 1kb 1"];
+    admin.command::<()>(&limit);
+    admin.command::<u64>(&["PUBLISH", &channels[0], &"x".repeat(64 * 1024)]);
+    wait::until_async(LIMIT, async || server.log().contains("output buffer limits")).await;
+    guard.release().await.unwrap();
+    is_served_last(&server, "behind a release", RECHECK, waiter).await;
+}
+
 #[rstest]
 #[case::flushed_data(&["FLUSHALL"])]
 #[case::a_deleted_lock(&["DEL", KEY])]

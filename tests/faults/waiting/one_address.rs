@@ -8,12 +8,14 @@ use std::time::Duration;
 use lockable_runtime::__internals::{Place, Verbs};
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::sections::Sections;
-use lockable_tests::{Proxy, Server, wait};
+use lockable_tests::{Proxy, Server, clock, wait};
 use rstest::rstest;
 use tokio::task::JoinSet;
 
-use super::support::{RECHECK, connect, kill_subscribers, queued, subscribers, within};
-use crate::support::{KEY, LIMIT, LONG, elapse};
+use super::support::{
+    RECHECK, connect, in_queue, kill_subscribers, queued, release_last, subscribers, within,
+};
+use crate::support::{KEY, LIMIT, LONG, elapse, in_time};
 
 /// Goal: a waiter that a hand-off passes over hears of no grant.
 /// Method: waiters of three processes have subscribed at the old primary. The new one sends there what it publishes,
@@ -101,6 +103,42 @@ async fn a_grant_of_the_new_primary_is_not_dated_by_the_old_one(
         waiter.release(&waiting, None, Duration::ZERO).await.unwrap();
         assert_eq!(server.admin().get(KEY), None);
     }
+}
+
+/// Goal: the clock of a server that is promoted makes a lease longer or shorter, and tokens rise all the same.
+/// Method: it is ahead by more than the lease, which is over there, or behind by as much.
+#[rstest]
+#[case::ahead(Server::set_clock_forward, true)]
+#[case::behind(Server::set_clock_back, false)]
+#[tokio::test]
+async fn tokens_rise_at_a_new_primary_with_another_clock(
+    #[case] set_clock: fn(&Server, Duration),
+    #[case] is_over: bool,
+) {
+    if !clock::can_be_set() {
+        return;
+    }
+    let (old, new) = (Server::start(), Server::builder().clock().start());
+    set_clock(&new, 2 * LONG);
+    new.admin().follow(old.addr());
+    let proxy = Proxy::start(&old);
+    let (locker, other) = (connect(&proxy.url()).await, connect(&proxy.url()).await);
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let waiter = in_queue(&old, &other).await;
+    proxy.fail_over(&old, &new);
+    if is_over {
+        // The next call leads to the new primary, where the lease is checked.
+        locker.lock("first").run(async {}).await.unwrap();
+        assert!(in_time(LIMIT, guard.lease().lost()).await.is_lost());
+    } else {
+        assert!(new.admin().pttl(KEY) > 60_000 && !waiter.is_finished());
+        guard.lease().extend(LONG).await.unwrap();
+    }
+    let token = guard.lease().fencing_token();
+    drop(guard);
+    let next = in_time(LIMIT, waiter).await.unwrap();
+    assert!(next.lease().fencing_token() > token);
+    release_last(&new, next).await;
 }
 
 /// What the waiter's locker opens at the new primary as the last.

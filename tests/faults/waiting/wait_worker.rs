@@ -1,10 +1,10 @@
 //! A process that waits for the lock `k`: `faults/waiting/*.rs` stop and kill it.
 //!
 //! `wait_worker URL` prints `ready`, and then reads an order a line. `hold MILLISECONDS` acquires the
-//! lock for so long, prints `held`, and does not release it. `permit MILLISECONDS` does so with one of three permits.
-//! `wait MILLISECONDS` waits for the lock,
+//! lock for so long, prints `held`, and does not release it. `try MILLISECONDS` does so, or prints `error`
+//! and the error. `permit MILLISECONDS` does so with one of three permits. `wait MILLISECONDS` waits for the lock,
 //! prints `held`, and holds it until the next line, which may be `release`. `all MILLISECONDS` does so with the locks
-//! `z`, `k` and `a` together. `body MILLISECONDS` runs a body under those three, renewed: it prints the time of each
+//! `z`, `k` and `a` together, and `permits MILLISECONDS` with all three permits. `body MILLISECONDS` runs a body under those three, renewed: it prints the time of each
 //! poll of the call in which the body takes a step, and `lost KEY` once it is stopped. `watch MILLISECONDS` waits for the
 //! lock, prints what is below each millisecond until it is lost or a line comes, and then `free`.
 
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, LockKey, LockRequest, Locker};
+use lockable_runtime::{LockGuard, LockKey, LockRequest, LockSet, Locker};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 
@@ -43,16 +43,21 @@ fn obey(runtime: &Runtime, locker: &Locker) {
         }
         held = match verb {
             "hold" => Some(runtime.block_on(request().try_acquire()).unwrap().unwrap()),
+            "try" => runtime.block_on(request().try_acquire()).unwrap_or_else(|error| {
+                println!("error {error}");
+                None
+            }),
             "permit" => {
                 Some(runtime.block_on(request().permits(3).try_acquire()).unwrap().unwrap())
             }
             "wait" => Some(runtime.block_on(request().acquire()).unwrap()),
             "all" => {
                 let request = locker.lock_all(["z", "k", "a"]).expire(expire(millis));
-                let set = runtime.block_on(request.acquire()).unwrap();
-                println!("held");
-                drop(self::line());
-                drop(set);
+                hold_until_a_line(runtime.block_on(request.acquire()).unwrap());
+                None
+            }
+            "permits" => {
+                hold_until_a_line(runtime.block_on(request().all_permits(3).acquire()).unwrap());
                 None
             }
             "body" => {
@@ -67,6 +72,12 @@ fn obey(runtime: &Runtime, locker: &Locker) {
         };
         println!("{}", if held.is_some() { "held" } else { "free" });
     }
+}
+
+fn hold_until_a_line(set: LockSet) {
+    println!("held");
+    drop(line());
+    drop(set);
 }
 
 /// The time is read before the poll, because a process that was stopped within one has read the clock of its leases.

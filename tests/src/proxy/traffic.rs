@@ -57,9 +57,10 @@ impl ConnectionTraffic {
         Self { is_open: true, ..Self::default() }
     }
 
-    /// Closing it loses what was held back.
+    /// Closing it loses what was held back, and what has come of a frame.
     pub(super) fn close(&mut self) {
         self.is_open = false;
+        (self.sent, self.answered) = (Frames::default(), Frames::default());
         self.held_requests = 0;
         self.held_replies = 0;
     }

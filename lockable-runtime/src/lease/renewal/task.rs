@@ -183,9 +183,12 @@ impl RenewalTask {
         let mut question = self.link.question(slot, self.link.backend.renew(requests));
         match question.answer_within(patience).await {
             Ok(outcomes) => {
-                for (fault, failed) in self.settle(&batch, sent, outcomes) {
+                let (answered, failed) = sorted(&batch, outcomes);
+                self.settle(&answered, sent);
+                for (fault, failed) in failed {
                     self.retry(&failed, sent, fault);
                 }
+                report(&answered, sent);
             }
             Err(fault) => {
                 self.retry(&batch, sent, fault);
@@ -193,7 +196,9 @@ impl RenewalTask {
                 let late = question.late_answer(self.link.command_deadline).await;
                 if let Some(Ok(outcomes)) = late {
                     // Those that failed are tried again already.
-                    let _retried = self.settle(&batch, sent, outcomes);
+                    let (answered, _) = sorted(&batch, outcomes);
+                    self.settle(&answered, sent);
+                    report(&answered, sent);
                 }
             }
         }
@@ -210,35 +215,16 @@ impl RenewalTask {
         }
     }
 
-    /// Takes an answer into account, in time or late; returns the leases whose renewals failed, those that
-    /// failed alike together.
-    fn settle(
-        self: &Arc<Self>,
-        batch: &[Asked],
-        sent: Moment,
-        outcomes: Vec<Result<Renewed, Fault>>,
-    ) -> impl Iterator<Item = (Fault, Vec<Asked>)> + use<> {
-        let mut renewed = Vec::with_capacity(batch.len());
-        let mut failed = BTreeMap::new();
-        for (asked, outcome) in batch.iter().zip(outcomes) {
-            match outcome {
-                Ok(outcome) => {
-                    asked.answered(sent, outcome);
-                    if asked.lease.renews() {
-                        renewed.push(asked);
-                    }
-                }
-                Err(fault) => {
-                    let alike = failed.entry(fault.message.clone());
-                    alike.or_insert_with(|| (fault, Vec::new())).1.push(asked.clone());
-                }
-            }
+    /// Takes an answer into account, in time or late.
+    fn settle(self: &Arc<Self>, answered: &[Answered<'_>], sent: Moment) {
+        for (asked, _) in answered.iter().filter(|(_, outcome)| *outcome == Renewed::Held) {
+            asked.answered(sent, Renewed::Held);
         }
-        self.schedule(renewed, |asked, plan| match asked.due {
+        let renewed = answered.iter().map(|(asked, _)| *asked);
+        self.schedule(renewed.filter(|asked| asked.lease.renews()), |asked, plan| match asked.due {
             Due::Renewal => plan.renewed(schedule::due(sent, asked.lease.ttl())),
             Due::Look => plan.due(),
         });
-        failed.into_values()
     }
 
     /// A lease whose renewal was not answered is neither renewed nor lost. Those that were only checked are
@@ -246,8 +232,7 @@ impl RenewalTask {
     fn retry(self: &Arc<Self>, batch: &[Asked], sent: Moment, fault: Fault) {
         let redact = |fault: Fault, asked: &Asked| fault.shown(asked.lease.shown_key());
         let fault = batch.iter().fold(fault, redact);
-        let labels = batch.iter().map(|asked| asked.lease.shown_key().label);
-        telemetry::renewal_unanswered(labels, &fault.message);
+        let message = fault.message.clone();
         let cause = Arc::new(fault.into_error());
         for asked in batch.iter().filter(|asked| asked.ttl.is_some()) {
             asked.lease.update(|state, _| state.unanswered(&cause));
@@ -257,6 +242,8 @@ impl RenewalTask {
         self.schedule(batch, |asked, plan| {
             plan.due_by(schedule::retry(sent, now, asked.lease.pace(), deadline))
         });
+        let labels = batch.iter().map(|asked| asked.lease.shown_key().label);
+        telemetry::renewal_unanswered(labels, &message);
     }
 
     /// Makes those of the leases due again that are still held.
@@ -278,11 +265,46 @@ impl RenewalTask {
     }
 }
 
+/// A lease, and what its renewal found.
+type Answered<'a> = (&'a Asked, Renewed);
+
+/// Those that were answered, and those whose renewals failed, the ones that failed alike together.
+fn sorted(
+    batch: &[Asked],
+    outcomes: Vec<Result<Renewed, Fault>>,
+) -> (Vec<Answered<'_>>, impl Iterator<Item = (Fault, Vec<Asked>)> + use<>) {
+    let mut answered = Vec::with_capacity(batch.len());
+    let mut failed = BTreeMap::new();
+    for (asked, outcome) in batch.iter().zip(outcomes) {
+        match outcome {
+            Ok(outcome) => answered.push((asked, outcome)),
+            Err(fault) => {
+                let alike = failed.entry(fault.message.clone());
+                alike.or_insert_with(|| (fault, Vec::new())).1.push(asked.clone());
+            }
+        }
+    }
+    (answered, failed.into_values())
+}
+
+/// Ends the leases that were lost, and logs each outcome. It comes last: a user's subscriber that panics at one of these
+/// events keeps no other lease from being renewed.
+fn report(answered: &[Answered<'_>], sent: Moment) {
+    for (asked, outcome) in answered {
+        if *outcome != Renewed::Held {
+            asked.answered(sent, *outcome);
+        }
+    }
+    for (asked, outcome) in answered.iter().filter(|(asked, _)| asked.ttl.is_some()) {
+        let Asked { lease, .. } = asked;
+        telemetry::renewed(lease.shown_key(), lease.fencing_token(), *outcome);
+    }
+}
+
 impl Asked {
     fn answered(&self, sent: Moment, outcome: Renewed) {
         let lease = &self.lease;
         if self.ttl.is_some() {
-            telemetry::renewed(lease.shown_key(), lease.fencing_token(), outcome);
             lease.claim();
         }
         lease.answered(sent, self.ttl, outcome);

@@ -82,7 +82,7 @@ pub(super) fn busy() -> Unready {
     })
 }
 
-pub(in crate::refusals) fn run_for_ever(server: &Server) -> JoinHandle<()> {
+pub(crate) fn run_for_ever(server: &Server) -> JoinHandle<()> {
     let (admin, caller) = (server.admin(), server.admin());
     let script =
         thread::spawn(move || drop(caller.try_command(&["EVAL", "while true do end", "0"])));
@@ -102,15 +102,25 @@ pub(super) fn replica() -> Unready {
 
 /// A server that finds a directory where it is to save its data.
 pub(super) fn misconf() -> Unready {
-    let server = Server::builder().config("save", "3600 1000000").start();
+    let server = saving();
+    fail_to_save(&server);
+    Unready::until(server, |server| {
+        server.admin().command::<()>(&["CONFIG", "SET", "stop-writes-on-bgsave-error", "no"]);
+    })
+}
+
+/// A server that may save its data.
+pub(in crate::refusals) fn saving() -> Server {
+    Server::builder().config("save", "3600 1000000").start()
+}
+
+/// From now on it refuses writes.
+pub(in crate::refusals) fn fail_to_save(server: &Server) {
     let admin = server.admin();
     let (_, directory) = admin.command::<(String, String)>(&["CONFIG", "GET", "dir"]);
     fs::create_dir(Path::new(&directory).join("dump.rdb")).unwrap();
     admin.command::<()>(&["BGSAVE"]);
     wait::until(LIMIT, || admin.info("persistence").contains("rdb_last_bgsave_status:err"));
-    Unready::until(server, |server| {
-        server.admin().command::<()>(&["CONFIG", "SET", "stop-writes-on-bgsave-error", "no"]);
-    })
 }
 
 /// A node that has no slots yet.

@@ -1,0 +1,48 @@
+//! A hook of the user that panics in the background.
+
+use std::time::Duration;
+
+use lockable_tests::{Server, wait};
+
+use crate::events;
+use crate::support::{LIMIT, connect_ample, in_time};
+use crate::waiting::support::renewed;
+
+/// Goal: neither the lease whose event it was, nor another one of the same batch, ends for that.
+/// Method: a subscriber panics at each renewal of the first lock. All three are due at the same time.
+#[tokio::test]
+async fn a_subscriber_that_panics_costs_no_renewal() {
+    events::panic_at(["mine:renewed", "a renewal ended"]);
+    let server = Server::start();
+    let locker = connect_ample(&server.url()).await;
+    let hold = async |key: &str| locker.lock(key).expire(LEASE).renew().acquire().await.unwrap();
+    let guards = [hold("mine:renewed").await, hold("mine:second").await, hold("mine:third").await];
+    for _ in 0..2 {
+        for guard in &guards {
+            renewed(guard).await;
+        }
+    }
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+}
+
+/// Goal: a loss that a subscriber panics at is a loss, and is none of the others.
+#[tokio::test]
+async fn a_subscriber_that_panics_at_a_loss_costs_no_other_lease() {
+    events::panic_at(["mine:lost", "the lock was lost"]);
+    let server = Server::start();
+    let locker = connect_ample(&server.url()).await;
+    let hold = async |key: &str| locker.lock(key).expire(LEASE).renew().acquire().await.unwrap();
+    let [lost, held] = [hold("mine:lost").await, hold("mine:held").await];
+    server.admin().del("disLock:mine:lost");
+    assert!(in_time(LEASE, lost.lease().lost()).await.is_lost());
+    renewed(&held).await;
+    renewed(&held).await;
+    held.release().await.unwrap();
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.keys("disLock:*").is_empty()).await;
+}
+
+/// It is renewed after a third of it.
+const LEASE: Duration = Duration::from_secs(3);
