@@ -31,7 +31,10 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("releaser", "shutdown mod backlog duty"),
     ("worker", "mod agenda"),
     ("telemetry", "mod acquiring holding releasing counters no_counters span"),
-    ("backend", "url link slow memory redis events mod administration revoking attempt min_hold fault"),
+    (
+        "backend",
+        "url link slow memory redis events mod administration revoking attempt min_hold fault",
+    ),
     ("backend/memory", "outside listing nodes revoking permits mod change state"),
     ("backend/redis", "admin mod verbs route check topology batch pubsub wire connect known fault"),
     ("backend/redis/route", "renewals in_parts mod hops"),

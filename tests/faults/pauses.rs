@@ -62,9 +62,8 @@ async fn a_process_that_stops_at_its_renewal_has_lost_its_lock() {
     let others = boot_time().as_nanos();
     stopped.resume();
     stopped.say("");
-    let lines: Vec<_> = std::iter::repeat_with(|| stopped.hear())
-        .take_while(|line| line != "free")
-        .collect();
+    let lines: Vec<_> =
+        std::iter::repeat_with(|| stopped.hear()).take_while(|line| line != "free").collect();
     for line in lines.iter().chain([&first]) {
         let (token, at) = line.split_once(' ').unwrap();
         assert!(at.parse::<u128>().unwrap() < others, "it believes that it holds");

@@ -127,7 +127,7 @@ impl Caller<'_> {
     async fn holds_several(&mut self) -> Result<u64, LockError> {
         let keys = ["a", "b"].map(|name| format!("{}{name}", self.prefix));
         let locks = self.locker.lock_all(keys).wait(WAIT).acquire().await?;
-        for lease in locks.leases().iter() {
+        for lease in locks.leases() {
             self.hold(lease, 1).await;
         }
         locks.release().await.map(|()| 2)

@@ -80,6 +80,7 @@ impl fmt::Display for Outcome {
 }
 
 /// What the seed says of a case.
+#[expect(clippy::struct_excessive_bools, reason = "each is a throw of the dice of its own")]
 struct Plan {
     seed: u64,
     dice: Dice,
@@ -201,15 +202,15 @@ impl Scene {
             deceives: plan.deceives,
         };
         let calls = async {
-            let (mut ended, two) = tokio::join!(one.run(CALLS), two.run(CALLS));
+            let (mut both, two) = tokio::join!(one.run(CALLS), two.run(CALLS));
             is_over.store(true, Ordering::Release);
-            ended.add(two);
-            ended
+            both.add(two);
+            both
         };
         let forging = async { if plan.forges { forger.run(&is_over).await } else { 0 } };
-        let (mut ended, forged, beside) = tokio::join!(calls, forging, beside.hold_until(&is_over));
-        ended.beside = beside;
-        (ended, forged)
+        let (mut ended, messages, held) = tokio::join!(calls, forging, beside.hold_until(&is_over));
+        ended.beside = held;
+        (ended, messages)
     }
 
     /// Every lock can be acquired again by both, soon after the garbling has ended.

@@ -69,7 +69,7 @@ async fn run_all(panics: &Panics) -> (Outcome, Vec<String>) {
         match outcome {
             Ok(outcome) => total.add(&outcome),
             Err(why) => {
-                failed.push(format!("seed {seed}: {why}; it runs alone by {}", alone(seed)))
+                failed.push(format!("seed {seed}: {why}; it runs alone by {}", alone(seed)));
             }
         }
     }

@@ -12,11 +12,11 @@ use lockable_tests::{Server, cluster};
 use tracing::Level;
 
 pub(crate) use self::servers::run_for_ever;
-pub(super) use self::servers::{fail_to_save, saving};
 use self::servers::{
     Unready, busy, clusterdown, loaded, loading, loading_server, misconf, node, replica, sentinel,
     set_at_start, without,
 };
+pub(super) use self::servers::{fail_to_save, saving};
 use super::newcomer_to;
 use crate::events;
 use crate::runtimes::one_thread;

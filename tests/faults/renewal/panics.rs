@@ -34,12 +34,12 @@ async fn a_subscriber_that_panics_at_a_loss_costs_no_other_lease() {
     let server = Server::start();
     let locker = connect_ample(&server.url()).await;
     let hold = async |key: &str| locker.lock(key).expire(LEASE).renew().acquire().await.unwrap();
-    let [lost, held] = [hold("mine:lost").await, hold("mine:held").await];
+    let [deleted, kept] = [hold("mine:lost").await, hold("mine:held").await];
     server.admin().del("disLock:mine:lost");
-    assert!(in_time(LEASE, lost.lease().lost()).await.is_lost());
-    renewed(&held).await;
-    renewed(&held).await;
-    held.release().await.unwrap();
+    assert!(in_time(LEASE, deleted.lease().lost()).await.is_lost());
+    renewed(&kept).await;
+    renewed(&kept).await;
+    kept.release().await.unwrap();
     let admin = server.admin();
     wait::until_async(LIMIT, async || admin.keys("disLock:*").is_empty()).await;
 }

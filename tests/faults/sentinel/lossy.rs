@@ -25,8 +25,7 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
         other.spawn(async move { locker.lock(key).renew().acquire().await.unwrap() })
     };
     let permit = || locker.lock("permits").permits(2).renew();
-    let replicated =
-        [there("replicated").await.unwrap(), permit().acquire().await.unwrap()];
+    let replicated = [there("replicated").await.unwrap(), permit().acquire().await.unwrap()];
     hold(&locker, &sections).await;
     replicate(&group).await;
     let mut switches = group.switches();
@@ -35,21 +34,21 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
     let plain = locker.lock("plain").acquire().await.unwrap();
     let last = permit().acquire().await.unwrap();
     let (name, token) = (last.lease().key().clone(), last.lease().fencing_token());
-    let lost = [renewed, plain, there("there").await.unwrap(), last];
-    sections.enter(&lost[0]);
+    let forgotten = [renewed, plain, there("there").await.unwrap(), last];
+    sections.enter(&forgotten[0]);
     group.kill_primary();
     group.resume_replicas();
     switches.next().await;
     group.set_down_after(LONG);
-    for guard in &lost {
+    for guard in &forgotten {
         assert!(in_time(LIMIT, guard.lease().lost()).await.is_lost());
     }
-    sections.leave(&lost[0]);
+    sections.leave(&forgotten[0]);
     for locker in [&locker, &connect_ample(&group.url()).await] {
         hold(locker, &sections).await;
     }
     sections.assert_sound();
-    for guard in lost {
+    for guard in forgotten {
         assert!(guard.release().await.is_err_and(|error| error.is_lost()));
     }
     let next = permit().acquire().await.unwrap();

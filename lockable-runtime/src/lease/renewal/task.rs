@@ -221,9 +221,11 @@ impl RenewalTask {
             asked.answered(sent, Renewed::Held);
         }
         let renewed = answered.iter().map(|(asked, _)| *asked);
-        self.schedule(renewed.filter(|asked| asked.lease.renews()), |asked, plan| match asked.due {
-            Due::Renewal => plan.renewed(schedule::due(sent, asked.lease.ttl())),
-            Due::Look => plan.due(),
+        self.schedule(renewed.filter(|asked| asked.lease.renews()), |asked, plan| {
+            match asked.due {
+                Due::Renewal => plan.renewed(schedule::due(sent, asked.lease.ttl())),
+                Due::Look => plan.due(),
+            }
         });
     }
 
