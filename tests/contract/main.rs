@@ -8,7 +8,7 @@
 /// `--include-ignored` only.
 ///
 /// The same claims depend on what a hosted service may lack, and run on a server that lacks all of it too; with
-/// `LOCKABLE_LACKS=tracking`, `pubsub`, `config` or `hello` on one that lacks this alone.
+/// `LOCKABLE_LACKS=tracking`, `resp3`, `pubsub` or `config` on one that lacks this alone.
 ///
 /// [`Fixture`]: crate::fixture::Fixture
 macro_rules! every_backend {

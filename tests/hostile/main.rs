@@ -87,7 +87,7 @@ fn alone(seed: u64) -> String {
 }
 
 /// How many cases run where nothing else is asked for.
-const USUAL: u64 = 80;
+const USUAL: u64 = 40;
 
 const AT_ONCE: usize = 16;
 

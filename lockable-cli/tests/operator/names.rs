@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::program::with;
 
-const COMMANDS: [&str; 5] = ["ls", "show", "release", "check", "run"];
+const COMMANDS: [&str; 7] = ["ls", "show", "release", "check", "run", "completions", "man"];
 
 /// What is tried: the texts beside the code.
 const TEXTS: [&str; 3] = [
@@ -28,7 +28,10 @@ fn the_readme_names_every_command_option_and_exit_code() {
         );
     }
     let (_, codes) = help.split_once("Exit codes:\n").unwrap();
-    let codes = codes.lines().filter_map(|line| line.split_whitespace().next());
+    let codes = codes
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next());
     for code in codes.flat_map(|codes| codes.split('/')) {
         assert!(
             readme.contains(&format!("| {code}")) || readme.contains(&format!(", {code} |")),
@@ -43,7 +46,7 @@ fn the_texts_name_no_other_options() {
     for path in TEXTS {
         let text = text(path);
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-        let foreign = ["--all", "--locked"];
+        let foreign = ["--all", "--locked", "--check", "--extract", "--gzip", "--file"];
         for word in words.filter(|word| word.starts_with("--") && word.len() > 3) {
             assert!(options.contains(word) || foreign.contains(&word), "{path}: {word}");
         }

@@ -1,6 +1,6 @@
 //! Whether a history keeps the rules. Nothing here looks at a clock or a server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use crate::history::{Effect, Fault, History, Hold, Sample, Size, Wait};
@@ -167,19 +167,28 @@ impl Verdict {
         // Of most, none has to be looked at again and again.
         let is_long = |wait: &&Wait| wait.end == 0 || wait.end > wait.begin + millis(IDLE_MILLIS);
         let waits: Vec<_> = waits.iter().copied().filter(is_long).collect();
-        let mut free_since: Option<&Sample> = None;
+        // Since when the lock is free, but of this no more than is too long.
+        let mut free: VecDeque<&Sample> = VecDeque::new();
         let mut last: Option<&Sample> = None;
         for sample in samples {
             let is_gap = last.is_some_and(|last| sample.at > last.at + MOST_BETWEEN);
-            let is_free = sample.owner.is_none();
-            free_since = free_since.filter(|_| is_free && !is_gap).or(is_free.then_some(*sample));
-            last = Some(sample);
-            let Some(start) = free_since else { continue };
-            if sample.pace.saturating_sub(start.pace) <= IDLE_MILLIS {
-                continue;
+            if sample.owner.is_some() || is_gap {
+                free.clear();
             }
+            if sample.owner.is_none() {
+                free.push_back(sample);
+            }
+            last = Some(sample);
+            // A busy machine takes longer for the same.
+            let is_too_long = |start: &Sample| sample.pace - start.pace > IDLE_MILLIS;
+            while free.get(1).is_some_and(|next| is_too_long(next)) {
+                free.pop_front();
+            }
+            let Some(start) = free.front().copied().filter(|start| is_too_long(start)) else {
+                continue;
+            };
             // Later than all that disturbs, for that long.
-            let begin = sample.at.saturating_sub(millis(IDLE_MILLIS));
+            let begin = start.at;
             let is_there = |wait: &&&Wait| {
                 let end = history.gone.get(&wait.pid).copied().unwrap_or(u64::MAX);
                 let end = if wait.end == 0 { end } else { end.min(wait.end) };
@@ -191,7 +200,7 @@ impl Verdict {
                 self.violate(format_args!(
                     "a free lock and a waiter: {start:?} to {sample:?}, {wait:?}"
                 ));
-                free_since = None;
+                free.clear();
             }
         }
     }

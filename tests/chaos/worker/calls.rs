@@ -167,7 +167,7 @@ impl Caller {
     }
 }
 
-#[distributed_lock(key("{}", call.key), expire = call.expire, wait = WAIT, guard = lock, locker = caller.locks)]
+#[distributed_lock(key = LockKey::from_static(call.key), expire = call.expire, wait = WAIT, guard = lock, locker = caller.locks)]
 async fn plain(
     caller: &Caller,
     call: &Call,
@@ -179,7 +179,7 @@ async fn plain(
     Ok(())
 }
 
-#[distributed_lock(key("{}", call.key), expire = call.expire, wait = WAIT, renew, guard = lock, locker = caller.locks)]
+#[distributed_lock(key = LockKey::from_static(call.key), expire = call.expire, wait = WAIT, renew, guard = lock, locker = caller.locks)]
 async fn renewed(
     caller: &Caller,
     call: &Call,

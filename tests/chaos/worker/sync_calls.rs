@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use lockable_runtime::{Lease, LockError, distributed_lock};
+use lockable_runtime::{Lease, LockError, LockKey, distributed_lock};
 use lockable_tests::Dice;
 
 use crate::calls::{Call, Caller, Kind, WAIT, look};
@@ -25,14 +25,14 @@ pub(crate) fn work(caller: &Caller, mut dice: Dice) {
     }
 }
 
-#[distributed_lock(key("{}", call.key), expire = call.expire, wait = WAIT, guard = lock, locker = caller.locks)]
+#[distributed_lock(key = LockKey::from_static(call.key), expire = call.expire, wait = WAIT, guard = lock, locker = caller.locks)]
 fn plain(caller: &Caller, call: &Call, waiting: &mut Option<Waiting>) -> Result<(), LockError> {
     *waiting = None;
     stay(caller, &[&lock], call);
     Ok(())
 }
 
-#[distributed_lock(key("{}", call.key), expire = call.expire, wait = WAIT, renew, guard = lock, locker = caller.locks)]
+#[distributed_lock(key = LockKey::from_static(call.key), expire = call.expire, wait = WAIT, renew, guard = lock, locker = caller.locks)]
 fn renewed(caller: &Caller, call: &Call, waiting: &mut Option<Waiting>) -> Result<(), LockError> {
     *waiting = None;
     stay(caller, &[&lock], call);
