@@ -79,6 +79,10 @@ for _, number in ipairs(free) do
       return reply
     end
     redis.call('SET', lock, token, 'PX', life)
+    if head and head ~= entry then
+      -- Where nothing can be published, the head stays, and this attempt behind it.
+      redis.call('LREM', queue, '0', entry)
+    end
     return reply
   end
   -- That token is the next holder's.
