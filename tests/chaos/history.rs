@@ -8,6 +8,8 @@ pub(crate) struct History {
     pub(crate) holds: Vec<Hold>,
     pub(crate) beliefs: Vec<Belief>,
     pub(crate) waits: Vec<Wait>,
+    /// Calls for several locks: one may hold a part of them, without a body.
+    pub(crate) parts: Vec<Wait>,
     /// When a process heard that it had lost a lock.
     pub(crate) losses: Vec<u64>,
     pub(crate) effects: Vec<Effect>,
@@ -51,7 +53,8 @@ pub(crate) struct Belief {
     pub(crate) deadline: u64,
 }
 
-/// `wait PID NUMBER KEY BEGIN END`: a call waited for a lock; the end is zero while it does.
+/// `wait PID NUMBER KEY BEGIN END`: a call waited for a lock; the end is zero while it does. `part …`: a call for several
+/// locks was under way, of which this is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
     pub(crate) pid: u32,
@@ -129,6 +132,7 @@ impl History {
                 self.holds.push(hold);
             }
             ["wait", rest @ ..] => self.waits.push(wait(rest)?),
+            ["part", rest @ ..] => self.parts.push(wait(rest)?),
             ["lost", at] => self.losses.push(at.parse().ok()?),
             ["effect", rest @ ..] => self.effects.push(effect(rest)?),
             ["fault", rest @ ..] => self.faults.push(fault(rest)?),
@@ -144,6 +148,12 @@ impl History {
         Some(())
     }
 
+    /// When a call ended, or its process.
+    pub(crate) fn end_of(&self, wait: &Wait) -> u64 {
+        let gone = self.gone.get(&wait.pid).copied().unwrap_or(u64::MAX);
+        if wait.end == 0 { gone } else { gone.min(wait.end) }
+    }
+
     /// The lines of one hold or wait as one: the first and the last that was seen.
     pub(crate) fn merged(mut self) -> Self {
         let mut holds: BTreeMap<(u32, String, u64), Hold> = BTreeMap::new();
@@ -157,12 +167,14 @@ impl History {
         }
         self.holds = holds.into_values().collect();
         self.holds.sort_by_key(|hold| hold.begin);
-        let mut waits: BTreeMap<(u32, u64), Wait> = BTreeMap::new();
-        for wait in self.waits.drain(..) {
-            let known = waits.entry((wait.pid, wait.number)).or_insert_with(|| wait.clone());
-            known.end = known.end.max(wait.end);
+        for waits in [&mut self.waits, &mut self.parts] {
+            let mut merged: BTreeMap<(u32, u64), Wait> = BTreeMap::new();
+            for wait in waits.drain(..) {
+                let known = merged.entry((wait.pid, wait.number)).or_insert_with(|| wait.clone());
+                known.end = known.end.max(wait.end);
+            }
+            *waits = merged.into_values().collect();
         }
-        self.waits = waits.into_values().collect();
         self.beliefs.sort_by_key(|belief| belief.at);
         self.samples.sort_by_key(|sample| sample.at);
         self.faults.sort_by_key(|fault| fault.begin);

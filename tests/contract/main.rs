@@ -8,16 +8,21 @@
 /// `--include-ignored` only.
 ///
 /// The same claims depend on what a hosted service may lack, and run on a server that lacks all of it too; with
-/// `LOCKABLE_LACKS=tracking`, `resp3`, `pubsub` or `config` on one that lacks this alone.
+/// `LOCKABLE_LACKS=tracking`, `resp3`, `pubsub` or `config` on one that lacks this alone. Without
+/// notifications calls of several processes have no order, so the claims after `and_order` are left out there.
 ///
 /// [`Fixture`]: crate::fixture::Fixture
 macro_rules! every_backend {
-    ($runtime:ident: [$($claim:ident),* $(,)?] $(and_sentinel: [$($found:ident),* $(,)?])?) => {
-        every_claim! { memory: Memory, $runtime, [$($claim,)* $($($found,)*)?] }
-        every_claim! { redis: Redis, $runtime, [$($claim,)* $($($found,)*)?] }
-        every_claim! { cluster: Sharded, $runtime, [$($claim,)* $($($found,)*)?] }
+    (
+        $runtime:ident: [$($claim:ident),* $(,)?]
+        $(and_sentinel: [$($found:ident),* $(,)?])?
+        $(and_order: [$($ordered:ident),* $(,)?])?
+    ) => {
+        every_claim! { memory: Memory, $runtime, [$($claim,)* $($($found,)*)? $($($ordered,)*)?] }
+        every_claim! { redis: Redis, $runtime, [$($claim,)* $($($found,)*)? $($($ordered,)*)?] }
+        every_claim! { cluster: Sharded, $runtime, [$($claim,)* $($($found,)*)? $($($ordered,)*)?] }
         every_claim! { sentinel: Sentinel, $runtime, [
-            $($($found,)*)?
+            $($($found,)*)? $($($ordered,)*)?
             $(#[ignore = "a server does the same without Sentinels; `--include-ignored`"] $claim,)*
         ] }
         every_claim! { bare: Bare, $runtime, [$($($found,)*)?] }

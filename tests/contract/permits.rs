@@ -38,9 +38,10 @@ every_backend! { one_thread: [
     a_process_asks_at_most_for_all_permits,
     permits_are_renewed,
     a_call_for_all_permits_waits_until_the_others_are_out,
-    a_call_for_all_permits_comes_before_later_ones,
     calls_for_all_permits_do_not_hold_halves,
     a_lost_permit_stops_the_holder_of_all,
+] and_order: [
+    a_call_for_all_permits_comes_before_later_ones,
 ]}
 
 fn one_of(locker: &Locker, permits: u32) -> LockRequest {

@@ -16,6 +16,7 @@ every_backend! { one_thread: [] and_sentinel: [
     waiters_of_a_process_are_served_in_order,
     waiters_of_other_lockers_are_served_too,
     a_dead_holder_costs_no_more_than_its_lease,
+] and_order: [
     a_fair_lock_alternates_between_processes,
 ]}
 

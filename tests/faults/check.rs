@@ -267,6 +267,16 @@ async fn what_keeps_locks_from_working_is_an_error_that_names_it() {
 }
 
 #[tokio::test]
+async fn a_server_that_counts_no_subscribers_makes_calls_poll() {
+    let server = sound().config("rename-command", "pubsub \"\"").start();
+    let report = check(&server.url()).await;
+    assert_eq!(codes(&report), [Code::GrantNotReceived], "{report}");
+    let finding = only(&report, Code::GrantNotReceived);
+    assert!(report.is_ok() && finding.message().contains("poll"), "{report}");
+    assert!(finding.advice().contains("PUBSUB NUMSUB"), "{report}");
+}
+
+#[tokio::test]
 async fn unconfirmed_replicas_warn_and_a_replica_is_an_error() {
     let (primary, replica, other) = (sound().start(), sound().start(), sound().start());
     replica.admin().follow(primary.addr());

@@ -58,12 +58,13 @@ pub(crate) fn judge(history: &History) -> Verdict {
     let ended = history.ended.iter();
     verdict.violations.extend(ended.map(|pid| format!("process {pid} ended by itself")));
     let waits = by_key(&history.waits, |wait| &wait.key);
+    let parts = by_key(&history.parts, |part| &part.key);
     let holds = by_key(&history.holds, |hold| &hold.key);
     for (key, samples) in by_key(&history.samples, |sample| &sample.key) {
         let of = |map: &BTreeMap<_, Vec<_>>| map.get(key).cloned().unwrap_or_default();
         verdict.take_idle(&samples, &of(&waits), history);
         let holds = holds.get(key).cloned().unwrap_or_default();
-        verdict.take_orphans(&samples, &holds, &history.faults);
+        verdict.take_orphans(&samples, &holds, &of(&parts), history);
     }
     verdict.take_leftovers(history);
     verdict
@@ -189,11 +190,7 @@ impl Verdict {
             };
             // Later than all that disturbs, for that long.
             let begin = start.at;
-            let is_there = |wait: &&&Wait| {
-                let end = history.gone.get(&wait.pid).copied().unwrap_or(u64::MAX);
-                let end = if wait.end == 0 { end } else { end.min(wait.end) };
-                wait.begin <= begin && end > sample.at
-            };
+            let is_there = |wait: &&&Wait| wait.begin <= begin && history.end_of(wait) > sample.at;
             if let Some(wait) = waits.iter().find(is_there)
                 && is_calm(&history.faults, begin, sample.at)
             {
@@ -205,8 +202,14 @@ impl Verdict {
         }
     }
 
-    /// A lock that is taken, and nobody believes in it.
-    fn take_orphans(&mut self, samples: &[&Sample], holds: &[&Hold], faults: &[Fault]) {
+    /// A lock that is taken, and nobody believes in it, nor waits for others while it has this one.
+    fn take_orphans(
+        &mut self,
+        samples: &[&Sample],
+        holds: &[&Hold],
+        parts: &[&Wait],
+        history: &History,
+    ) {
         let mut since: Option<&Sample> = None;
         let mut last: Option<&Sample> = None;
         for sample in samples {
@@ -217,10 +220,13 @@ impl Verdict {
             last = Some(sample);
             let Some(start) = since.filter(|_| is_taken) else { continue };
             let long = sample.pace.saturating_sub(start.pace) > ORPHAN_MILLIS;
-            let is_believed =
-                || holds.iter().any(|hold| hold.begin <= sample.at && hold.end >= start.at);
+            let is_believed = || {
+                let is_there = |begin, end| begin <= sample.at && end >= start.at;
+                holds.iter().any(|hold| is_there(hold.begin, hold.end))
+                    || parts.iter().any(|part| is_there(part.begin, history.end_of(part)))
+            };
             let before = start.at.saturating_sub(millis(LONGEST_LEASE));
-            if long && is_calm(faults, before, sample.at) && !is_believed() {
+            if long && is_calm(&history.faults, before, sample.at) && !is_believed() {
                 self.violate(format_args!("a lock without a holder: {start:?} to {sample:?}"));
                 since = None;
             }

@@ -172,6 +172,8 @@ fn a_lock_without_a_holder_is_found_where_nothing_was_cut() {
     assert_eq!(violations(&with(&[fault("cut", 100, 200, "-")])), [""; 0]);
     let two = samples(0, 1_500, "a").chain(samples(1_600, 3_000, "b"));
     assert_eq!(violations(&two.collect::<Vec<_>>()), [""; 0]);
+    let part = format!("part 1 1 k {} 0", at(500));
+    assert_eq!(violations(&with(&[part])), [""; 0]);
 }
 
 #[test]

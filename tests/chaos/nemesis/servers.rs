@@ -63,9 +63,15 @@ pub(super) fn restart_with_data(world: &World, dice: &mut Dice) -> Duration {
     if !is_logged(address.primary()) {
         // What is written from here on is lost.
         address.catch_up();
-        address.primary().admin().command::<()>(&["SAVE"]);
+        save(address.primary());
     }
     restart(address.primary(), dice)
+}
+
+/// A replica may have begun to fetch all data.
+fn save(server: &Server) {
+    let admin = server.admin();
+    wait::until(PATIENCE, || admin.try_command(&["SAVE"]).is_ok());
 }
 
 pub(super) fn restart_without_data(world: &World, dice: &mut Dice) -> Duration {
@@ -73,7 +79,7 @@ pub(super) fn restart_without_data(world: &World, dice: &mut Dice) -> Duration {
     address.catch_up();
     address.primary().admin().flush();
     if !is_logged(address.primary()) {
-        address.primary().admin().command::<()>(&["SAVE"]);
+        save(address.primary());
     }
     restart(address.primary(), dice)
 }
@@ -183,3 +189,6 @@ const LEASE: Duration = Duration::from_secs(1);
 
 /// Far more than a replica takes.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// Longer than a replica takes to fetch all data.
+const PATIENCE: Duration = Duration::from_secs(10);

@@ -121,12 +121,19 @@ impl Caller {
                 plain(self, call, polled, &mut waiting).await
             }
             (Kind::Permit, _) => permit(self, call, polled).await,
-            (Kind::Set, _) => set(self, call, polled).await,
+            (Kind::Set, _) => {
+                let _parts = self.parts(call);
+                set(self, call, polled).await
+            }
         }
     }
 
     pub(crate) fn waits(&self, call: &Call) -> Waiting {
         self.journal.wait(&format!("disLock:{}", call.key))
+    }
+
+    pub(crate) fn parts(&self, call: &Call) -> [Waiting; 2] {
+        call.keys().map(|key| self.journal.part(&format!("disLock:{key}")))
     }
 
     async fn stay(&self, leases: &[&Lease], call: &Call, polled: &AtomicU64) {

@@ -30,9 +30,18 @@ impl Journal {
 
     /// A call begins to wait for a lock; what it returns ends that.
     pub(crate) fn wait(&self, key: &str) -> Waiting {
+        self.begin("wait", key)
+    }
+
+    /// A call for several locks begins, of which this is one; what it returns ends that.
+    pub(crate) fn part(&self, key: &str) -> Waiting {
+        self.begin("part", key)
+    }
+
+    fn begin(&self, word: &'static str, key: &str) -> Waiting {
         let number = self.0.waits.fetch_add(1, Ordering::Relaxed);
-        let waiting =
-            Waiting { journal: self.clone(), number, key: key.to_owned(), begin: boot_time() };
+        let (journal, key, begin) = (self.clone(), key.to_owned(), boot_time());
+        let waiting = Waiting { journal, word, number, key, begin };
         waiting.write(0);
         waiting
     }
@@ -41,6 +50,7 @@ impl Journal {
 /// A call that waits.
 pub(crate) struct Waiting {
     journal: Journal,
+    word: &'static str,
     number: u64,
     key: String,
     begin: u64,
@@ -48,9 +58,9 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     fn write(&self, end: u64) {
-        let Self { number, key, begin, .. } = self;
+        let Self { word, number, key, begin, .. } = self;
         let pid = process::id();
-        self.journal.write(format_args!("wait {pid} {number} {key} {begin} {end}"));
+        self.journal.write(format_args!("{word} {pid} {number} {key} {begin} {end}"));
     }
 }
 

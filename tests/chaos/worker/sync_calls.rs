@@ -15,7 +15,10 @@ pub(crate) fn work(caller: &Caller, mut dice: Dice) {
     while !caller.rests() {
         let call = Call::of(&mut dice);
         let outcome = match (call.kind, call.is_renewed) {
-            (Kind::Set, _) => set(caller, &call),
+            (Kind::Set, _) => {
+                let _parts = caller.parts(&call);
+                set(caller, &call)
+            }
             (_, true) => renewed(caller, &call, &mut Some(caller.waits(&call))),
             (_, false) => plain(caller, &call, &mut Some(caller.waits(&call))),
         };
