@@ -181,9 +181,9 @@ fn what_is_left_at_the_end_is_found() {
     assert_found(&["left -1 lockable:queue:{k}".to_owned()], "a key without an end");
     assert_eq!(violations(&["left 500 lockable:fence:{k}".to_owned()]), [""; 0]);
     let sizes = |end: &str| ["size multi begin 3 5 20000".to_owned(), format!("size multi {end}")];
-    assert_eq!(violations(&sizes("end 4 6 24000")), [""; 0]);
-    assert_found(&sizes("end 5 5 20000"), "the connections grew");
-    assert_found(&sizes("end 3 7 20000"), "the tasks grew");
+    assert_eq!(violations(&sizes("end 6 8 24000")), [""; 0]);
+    assert_found(&sizes("end 7 5 20000"), "the connections grew");
+    assert_found(&sizes("end 3 9 20000"), "the tasks grew");
     assert_found(&sizes("end 3 5 25000"), "the memory grew");
 }
 
