@@ -3,7 +3,7 @@
 //!
 //! Run it with `cargo run --example prometheus`; it runs some calls that contend for one lock, asks
 //! its own `/metrics`, and ends. With `-- serve` it goes on with such calls, and listens on the port `PORT` of the address
-//! `HOST`, for a Prometheus to scrape, until ctrl-c or SIGTERM: [`../observability`](../observability/compose.yaml)
+//! `BIND`, for a Prometheus to scrape, until ctrl-c or SIGTERM: [`../observability`](../observability/compose.yaml)
 //! has one, and the dashboard. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with
 //! several calls in one process most grants are local. And for the label `lock`, by which the dashboard shows
 //! each lock on its own: it is the key template, so the two functions share it, and never the key.
@@ -60,7 +60,9 @@ async fn trade(locks: Locker) {
             let locks = locks.clone();
             sales.spawn(async move { sell(&locks, 7, Duration::from_millis(5 * sale)).await });
         }
-        drop(count(&locks, 7).await);
+        if turn % 10 == 0 {
+            drop(count(&locks, 7).await);
+        }
         sales.join_all().await;
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -77,8 +79,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let app = Router::new().route("/metrics", get(move || async move { exporter.render() }));
     let port = std::env::var("PORT").map_or(Ok(0), |port| port.parse())?;
-    let host = std::env::var("HOST").map_or(Ok(Ipv4Addr::LOCALHOST.into()), |host| host.parse())?;
-    let listener = TcpListener::bind::<(IpAddr, u16)>((host, port)).await?;
+    let bind = std::env::var("BIND").map_or(Ok(Ipv4Addr::LOCALHOST.into()), |bind| bind.parse())?;
+    let listener = TcpListener::bind::<(IpAddr, u16)>((bind, port)).await?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_addr()?.port()));
     let service = axum::serve(listener, app).with_graceful_shutdown(stop_requested()?);
     let service = tokio::spawn(async move { service.await });

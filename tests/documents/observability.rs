@@ -59,7 +59,7 @@ fn the_service_is_an_example_that_exists() {
     let name = name.split(' ').next().unwrap();
     assert!(read("examples/services/Cargo.toml").contains(&format!("name = \"{name}\"")));
     let example = read(&format!("examples/services/{name}.rs"));
-    for variable in ["HOST", "PORT", "LOCKABLE_URL"] {
+    for variable in ["BIND", "PORT", "LOCKABLE_URL"] {
         assert!(!compose["services"]["service"]["environment"][variable].is_badvalue());
         assert!(example.contains(&format!("\"{variable}\"")), "{name} reads no {variable}");
     }
