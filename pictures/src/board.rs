@@ -130,7 +130,8 @@ fn answer(query: &str, prometheus: SocketAddr, start: u64) -> Vec<Value> {
 }
 
 fn percent_encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let encoded = |byte: u8| format!("%{byte:02X}");
+    text.bytes().map(encoded).collect()
 }
 
 /// In HTTP/1.0, whose replies are not cut into chunks.

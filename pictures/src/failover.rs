@@ -34,15 +34,13 @@ async fn lanes() -> String {
     let promoted = announced.recv().expect("it was promoted");
     guard.release().await.expect("it is still held");
     let end = millis(END);
-    let mut data = format!("axis {end} 1000\n");
-    data += &format!(
-        "lane old primary\nspan primary 0 {at}\nmark switch {at}\nnote {at} killed by SIGKILL\n"
+    let mut data = format!(
+        "axis {end} 1000\nlane old primary\nspan primary 0 {at}\nmark switch {at}\n\
+         note {at} killed by SIGKILL\nlane new primary\nspan replica 0 {promoted}\n\
+         span primary {promoted} {end}\nmark switch {promoted}\n\
+         note {promoted} promoted by the Sentinels\nlane holder, expire = 5, renew\n\
+         span taken 0 {end}\nspan body 0 {end}\n"
     );
-    data += &format!(
-        "lane new primary\nspan replica 0 {promoted}\nspan primary {promoted} {end}\n\
-         mark switch {promoted}\nnote {promoted} promoted by the Sentinels\n"
-    );
-    data += &format!("lane holder, expire = 5, renew\nspan taken 0 {end}\nspan body 0 {end}\n");
     for renewal in &renewals {
         writeln!(data, "mark renewed {renewal}").expect("memory");
     }

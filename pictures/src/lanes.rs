@@ -8,8 +8,8 @@ use crate::svg::{self, GRID, INK, SANS, bar, line, text};
 pub(crate) fn draw(data: &str) -> String {
     let mut lines = data.lines();
     let axis = lines.next().and_then(Axis::of).expect("an axis first");
-    let lanes = data.lines().filter(|line| line.starts_with("lane ")).count();
-    let bottom = TOP + LANE * f64::from(u32::try_from(lanes).expect("few lanes"));
+    let count = data.lines().filter(|line| line.starts_with("lane ")).count();
+    let bottom = TOP + LANE * f64::from(u32::try_from(count).expect("few lanes"));
     let (mut content, mut top) = (axis.drawn(bottom), TOP - LANE);
     for entry in lines {
         if entry.starts_with("lane ") {

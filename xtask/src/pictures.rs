@@ -18,7 +18,8 @@ pub(crate) fn run(names: impl Iterator<Item = String>) -> Result<bool, String> {
 /// The dashboard is drawn over the data of an example, in the Prometheus of the system's packages.
 fn prepare_board() -> Result<(), String> {
     let is_there = || shell::answers("prometheus", &["--version"]);
-    if !is_there() && !(apt::install("prometheus") && is_there()) {
+    let is_ready = is_there() || (apt::install("prometheus") && is_there());
+    if !is_ready {
         return Err("`prometheus` was not found; install the package prometheus".to_owned());
     }
     let example =
