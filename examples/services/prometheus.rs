@@ -2,13 +2,14 @@
 //! [`grafana.json`](grafana.json) draws and [`alerts.yml`](alerts.yml) watches.
 //!
 //! Run it with `cargo run --example prometheus`; it runs some calls that contend for one lock, asks
-//! its own `/metrics`, and ends. With `-- serve` it keeps running, on the port `PORT`, for a Prometheus
-//! to scrape, until ctrl-c or SIGTERM. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with
+//! its own `/metrics`, and ends. With `-- serve` it goes on with such calls, and listens on the port `PORT` of the address
+//! `BIND`, for a Prometheus to scrape, until ctrl-c or SIGTERM: [`../observability`](../observability/compose.yaml)
+//! has one, and the dashboard. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with
 //! several calls in one process most grants are local. And for the label `lock`, by which the dashboard shows
 //! each lock on its own: it is the key template, so the two functions share it, and never the key.
 
 use std::error::Error;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use axum::Router;
@@ -51,6 +52,22 @@ async fn contend(locks: &Locker) -> Result<(), LockError> {
     sold
 }
 
+/// Such calls without an end, for the dashboard to draw: a call that fails is counted, and drawn too.
+async fn trade(locks: Locker) {
+    for turn in 0.. {
+        let mut sales = JoinSet::new();
+        for sale in 0..turn % 20 {
+            let locks = locks.clone();
+            sales.spawn(async move { sell(&locks, 7, Duration::from_millis(5 * sale)).await });
+        }
+        if turn % 10 == 0 {
+            drop(count(&locks, 7).await);
+        }
+        sales.join_all().await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     // Before the first locker, so that the locker can describe its metrics. Without the naming there is no
@@ -62,8 +79,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let app = Router::new().route("/metrics", get(move || async move { exporter.render() }));
     let port = std::env::var("PORT").map_or(Ok(0), |port| port.parse())?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-    let address = listener.local_addr()?;
+    let bind = std::env::var("BIND").map_or(Ok(Ipv4Addr::LOCALHOST.into()), |bind| bind.parse())?;
+    let listener = TcpListener::bind::<(IpAddr, u16)>((bind, port)).await?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_addr()?.port()));
     let service = axum::serve(listener, app).with_graceful_shutdown(stop_requested()?);
     let service = tokio::spawn(async move { service.await });
 
@@ -76,7 +94,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert!(scrape.contains(r#"lock="stock:{sku}""#) && scrape.contains(r#"lock="report:{day}""#));
     if std::env::args().any(|argument| argument == "serve") {
         println!("serving http://{address}/metrics");
+        let trade = tokio::spawn(trade(locks));
         service.await??;
+        trade.abort();
         lockable_runtime::shutdown(Duration::from_secs(5)).await?;
     }
     Ok(())

@@ -7,6 +7,7 @@ mod figures;
 mod first_function;
 mod links;
 mod names;
+mod observability;
 mod operating;
 
 use std::fs;

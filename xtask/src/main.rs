@@ -9,6 +9,7 @@
 //! - `cargo xtask chaos` runs processes under locks, while servers, networks and processes fail.
 //! - `cargo xtask mutants` puts known bugs into a copy of the sources, and runs the test that must catch each.
 //! - `cargo xtask dist` builds a static `lockable` and packs it with its manual pages and completions.
+//! - `cargo xtask pictures` draws the pictures of the documentation, with the data beside each.
 //! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
 
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ mod lint;
 mod mutants;
 mod operations;
 mod packages;
+mod pictures;
 mod python;
 mod redis;
 mod rustdoc;
@@ -55,15 +57,17 @@ fn run() -> Result<bool, String> {
         Some("api") => api::write(),
         Some("dist") => dist::run(),
         Some("counts") => counts::run(env::args().skip(2)),
+        Some("pictures") => pictures::run(env::args().skip(2)),
         Some("operations") => operations::run(env::args().skip(2)),
         Some("mutants") => mutants::run(env::args().skip(2)),
         Some("chaos") => chaos::run(env::args().skip(2)),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <{} | lint | api | dist | {} | {} | {} | {} | {}>",
+            "usage: cargo xtask <{} | lint | api | dist | {} | {} | {} | {} | {} | {}>",
             test::USAGE,
             counts::USAGE,
             operations::USAGE,
+            pictures::USAGE,
             simulate::USAGE,
             chaos::USAGE,
             mutants::USAGE
