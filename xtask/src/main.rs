@@ -9,6 +9,7 @@
 //! - `cargo xtask chaos` runs processes under locks, while servers, networks and processes fail.
 //! - `cargo xtask mutants` puts known bugs into a copy of the sources, and runs the test that must catch each.
 //! - `cargo xtask dist` builds a static `lockable` and packs it with its manual pages and completions.
+//! - `cargo xtask examples` builds and runs the examples that have dependencies of their own.
 //! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
 
 #![forbid(unsafe_code)]
@@ -20,6 +21,7 @@ mod check;
 mod counts;
 mod dependencies;
 mod dist;
+mod examples;
 mod lint;
 mod mutants;
 mod operations;
@@ -54,13 +56,14 @@ fn run() -> Result<bool, String> {
         Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
         Some("dist") => dist::run(),
+        Some("examples") => Ok(examples::run()),
         Some("counts") => counts::run(env::args().skip(2)),
         Some("operations") => operations::run(env::args().skip(2)),
         Some("mutants") => mutants::run(env::args().skip(2)),
         Some("chaos") => chaos::run(env::args().skip(2)),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <{} | lint | api | dist | {} | {} | {} | {} | {}>",
+            "usage: cargo xtask <{} | lint | api | dist | examples | {} | {} | {} | {} | {}>",
             test::USAGE,
             counts::USAGE,
             operations::USAGE,
