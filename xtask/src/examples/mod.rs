@@ -33,7 +33,7 @@ const EXAMPLES: [Example; 5] = [
     Example { name: "actix", prints: "order 7: 409, another request pays it" },
     Example { name: ON_POSTGRES, prints: "late holder: its withdrawal of 50 is refused" },
     Example { name: "leader_probe", prints: "the second replica: GET /ready: HTTP/1.1 200 OK" },
-    Example { name: "opentelemetry", prints: "hold" },
+    Example { name: "opentelemetry", prints: "Name         : hold" },
     Example { name: "queue_worker", prints: "4 messages, 3 invoices sent" },
 ];
 
