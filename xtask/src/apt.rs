@@ -15,12 +15,15 @@ pub(crate) fn install(package: &str) -> bool {
 
 /// What makes this user root; `None` when nothing does, or when there is no apt-get.
 fn prefix() -> Option<&'static [&'static str]> {
-    let is_root = || shell::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     match shell::answers("apt-get", &["--version"]) {
         true if is_root() => Some(&["env"]),
         true if shell::answers("sudo", &["-n", "true"]) => Some(&["sudo", "-n", "env"]),
         _ => None,
     }
+}
+
+pub(crate) fn is_root() -> bool {
+    shell::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
 /// No one is there to answer a question, and another process may be installing too.

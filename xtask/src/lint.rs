@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::check::{self, Check, Needs, Outcome};
-use crate::{api, counts, dependencies, packages, rustdoc, shell, tools, workspace};
+use crate::{api, counts, dependencies, examples, packages, rustdoc, shell, tools, workspace};
 
 pub(crate) fn run() -> bool {
     tools::prepare();
@@ -29,10 +29,12 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "packages", needs: Needs::More, run: packages::archives },
     Check { name: "scripts", needs: Needs::More, run: scripts },
     Check { name: "counts", needs: Needs::More, run: counts::check },
+    examples::CHECK,
 ];
 
 fn format() -> Result<Outcome, String> {
-    with_cargo("fmt", &["--all", "--check"])
+    with_cargo("fmt", &["--all", "--check"])?;
+    with_cargo("fmt", &["--manifest-path", "examples/stacks/Cargo.toml", "--check"])
 }
 
 fn clippy() -> Result<Outcome, String> {

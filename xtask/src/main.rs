@@ -10,6 +10,7 @@
 //! - `cargo xtask mutants` puts known bugs into a copy of the sources, and runs the test that must catch each.
 //! - `cargo xtask dist` builds a static `lockable` and packs it with its manual pages and completions.
 //! - `cargo xtask pictures` draws the pictures of the documentation, with the data beside each.
+//! - `cargo xtask examples` builds and runs the examples that have dependencies of their own.
 //! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
 
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ mod check;
 mod counts;
 mod dependencies;
 mod dist;
+mod examples;
 mod lint;
 mod mutants;
 mod operations;
@@ -56,6 +58,7 @@ fn run() -> Result<bool, String> {
         Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
         Some("dist") => dist::run(),
+        Some("examples") => Ok(examples::run()),
         Some("counts") => counts::run(env::args().skip(2)),
         Some("pictures") => pictures::run(env::args().skip(2)),
         Some("operations") => operations::run(env::args().skip(2)),
@@ -63,7 +66,7 @@ fn run() -> Result<bool, String> {
         Some("chaos") => chaos::run(env::args().skip(2)),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <{} | lint | api | dist | {} | {} | {} | {} | {} | {}>",
+            "usage: cargo xtask <{} | lint | api | dist | examples | {} | {} | {} | {} | {} | {}>",
             test::USAGE,
             counts::USAGE,
             operations::USAGE,

@@ -6,12 +6,16 @@ use crate::{apt, shell};
 
 /// Sees to it that there is a `redis-server`. The error says what to install.
 pub(crate) fn prepare() -> Result<(), String> {
-    let program = env::var("LOCKABLE_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned());
+    let program = program();
     let is_there = || shell::answers(&program, &["--version"]);
     if is_there() || (apt::install("redis-server") && is_there()) {
         return Ok(());
     }
     Err(format!("`{program}` was not found. {HELP}"))
+}
+
+pub(crate) fn program() -> String {
+    env::var("LOCKABLE_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
 }
 
 const HELP: &str = "\

@@ -36,7 +36,7 @@ pub(super) fn everything() -> Result<Build, String> {
 }
 
 /// Lets clippy's driver compile the workspace where it is installed.
-pub(super) fn with_lints(cargo: &mut Command) -> &mut Command {
+pub(crate) fn with_lints(cargo: &mut Command) -> &mut Command {
     if shell::answers(CLIPPY, &["--version"]) {
         cargo.env("RUSTC_WORKSPACE_WRAPPER", CLIPPY);
     }
@@ -55,7 +55,7 @@ impl Build {
         }
         match child.wait() {
             Ok(status) if status.success() => Ok(()),
-            _ => Err("the tests were not built".to_owned()),
+            _ => Err("cargo has not built everything".to_owned()),
         }
     }
 
@@ -70,7 +70,7 @@ impl Build {
     }
 
     /// Whether rustc and clippy were content.
-    pub(super) fn outcome(&self) -> Result<Outcome, String> {
+    pub(crate) fn outcome(&self) -> Result<Outcome, String> {
         match self.warnings {
             0 if shell::answers(CLIPPY, &["--version"]) => Ok(Outcome::passed()),
             0 => Ok(Outcome::Skipped(format!("{CLIPPY} is not installed"))),
