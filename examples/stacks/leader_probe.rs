@@ -32,7 +32,7 @@ impl Replica {
         let leading: Leading<()> = request.lead(move |lease| async move {
             println!("{name} leads, with the fencing token {}", lease.fencing_token());
             // What only the leader does; it is dropped when the lease is lost.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
         let probe = leading.watch();
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await?;
