@@ -26,7 +26,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Board {
-    /// A lock was granted, of which there may be so many.
+    /// A lock was granted, of which there may be this number.
     pub(crate) fn enter(&self, admin: &Admin, lease: &Lease, most: usize) -> Entry<'_> {
         let key = lease.key().to_string();
         let group = group(&key);

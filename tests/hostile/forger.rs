@@ -19,7 +19,7 @@ pub(crate) struct Forger<'a> {
 }
 
 impl Forger<'_> {
-    /// Publishes until it is told to end; gives how many messages a locker has received.
+    /// Publishes until `is_over`; returns how many messages a locker has received.
     pub(crate) async fn run(mut self, is_over: &AtomicBool) -> u64 {
         let mut heard = 0;
         while !is_over.load(Ordering::Acquire) {

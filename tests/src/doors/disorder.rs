@@ -48,7 +48,7 @@ pub(super) struct Draw {
 /// How much is garbled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// One of so many replies.
+    /// One of this number of replies.
     All(u64),
     /// The same, without those to the greeting of a new connection: otherwise, hardly any is ever used.
     ButGreetings(u64),

@@ -119,7 +119,7 @@ fn map() -> impl Strategy<Value = Value> {
     vec(prop_oneof![5 => entry, 1 => reply()], 0..3).prop_map(Value::Array)
 }
 
-/// Whether that is a list of so many elements.
+/// Whether that is a list of this number of elements.
 fn is_list(reply: &Value, count: usize) -> bool {
     match reply {
         Value::Array(list) | Value::Set(list) => list.len() == count,
