@@ -61,8 +61,8 @@ impl Cluster {
 }
 
 impl Cluster {
-    /// Makes a replica the master of a key's slot at once, also where other nodes do not know it yet, and returns it when its master
-    /// follows it. What that one has not passed on is lost.
+    /// Makes a replica the master of a key's slot at once, also where other nodes do not know it yet, and returns
+    /// it when its master follows it. What that one has not passed on is lost.
     pub fn take_over(&self, name: &str) -> &Server {
         let (master, replica) = (self.master_of(name).admin(), self.replica_of(name));
         replica.admin().command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
