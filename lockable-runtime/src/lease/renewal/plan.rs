@@ -6,6 +6,9 @@ use crate::types::clock::Moment;
 /// Knows no clock: moments are given.
 pub(super) struct Plan {
     renewal: Moment,
+    /// When it is checked before that. An answer to what was asked before does not change that: it may be older than
+    /// the reason for the check.
+    check: Option<Moment>,
     /// When it is looked at before that.
     look: Option<Moment>,
     /// When the last look was due of which the backend was the reason.
@@ -17,13 +20,14 @@ pub(super) struct Plan {
 /// What is done with a lease that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
+    /// A check asks for as much.
     Renewal,
     Look,
 }
 
 impl Plan {
     pub(super) fn new(renewal: Moment, look: Option<Moment>) -> Self {
-        Self { renewal, look, looked: Moment::default(), looks: 0 }
+        Self { renewal, check: None, look, looked: Moment::default(), looks: 0 }
     }
 
     /// When it is due.
@@ -32,14 +36,18 @@ impl Plan {
     }
 
     /// The same where it is due at this moment at the latest.
-    pub(super) fn due_by(&self, latest: Moment) -> Moment {
-        self.look.map_or(latest, |look| look.min(latest))
+    fn due_by(&self, latest: Moment) -> Moment {
+        [self.look, self.check].into_iter().flatten().fold(latest, Moment::min)
     }
 
     /// It is due now: what is done. That is as good as the look that was planned.
     pub(super) fn take(&mut self, now: Moment) -> Due {
         self.look = None;
-        if now >= self.renewal { Due::Renewal } else { Due::Look }
+        if self.check.is_none_or(|check| now < check) && now < self.renewal {
+            return Due::Look;
+        }
+        self.check = None;
+        Due::Renewal
     }
 
     /// It was renewed, and is again at that moment; returns when it is due.
@@ -48,9 +56,17 @@ impl Plan {
         self.due()
     }
 
-    /// It is renewed at that moment at the latest.
-    pub(super) fn renew_by(&mut self, latest: Moment) {
-        self.renewal = self.renewal.min(latest);
+    /// What was done was not answered, and is done again at that moment; returns when it is due.
+    pub(super) fn unanswered(&mut self, done: Due, again: Moment) -> Moment {
+        if done == Due::Renewal && again < self.renewal {
+            self.check_by(again);
+        }
+        self.due_by(again)
+    }
+
+    /// It is checked at that moment at the latest.
+    pub(super) fn check_by(&mut self, latest: Moment) {
+        self.check = Some(self.check.map_or(latest, |check| check.min(latest)));
     }
 
     /// It is looked at, or renewed, at that moment at the latest.
@@ -91,8 +107,30 @@ mod tests {
     #[test]
     fn a_renewal_spares_the_look() {
         let mut plan = Plan::new(at(20_000), Some(at(1_000)));
-        plan.renew_by(at(500));
+        plan.check_by(at(500));
         assert_eq!((plan.due(), plan.take(at(500))), (at(500), Due::Renewal));
+        assert_eq!(plan.renewed(at(20_500)), at(20_500));
+    }
+
+    /// Two connections open right after each other. The check for the first one says nothing of the second one.
+    #[test]
+    fn a_check_that_is_asked_for_during_another_is_made() {
+        let mut plan = Plan::new(at(20_000), None);
+        plan.check_by(at(500));
+        assert_eq!((plan.due(), plan.take(at(500))), (at(500), Due::Renewal));
+        plan.check_by(at(600));
+        assert_eq!(plan.renewed(at(20_500)), at(600));
+        assert_eq!((plan.take(at(550)), plan.take(at(600))), (Due::Look, Due::Renewal));
+        assert_eq!(plan.renewed(at(20_600)), at(20_600));
+    }
+
+    #[test]
+    fn a_check_without_an_answer_is_made_again() {
+        let mut plan = Plan::new(at(20_000), None);
+        plan.check_by(at(500));
+        let done = plan.take(at(500));
+        assert_eq!(plan.unanswered(done, at(800)), at(800));
+        assert_eq!(plan.take(at(800)), Due::Renewal);
         assert_eq!(plan.renewed(at(20_500)), at(20_500));
     }
 
@@ -111,7 +149,8 @@ mod tests {
         let mut plan = Plan::new(at(5_000), None);
         assert_eq!(plan.take(at(5_000)), Due::Renewal);
         plan.changed(at(5_001));
-        assert_eq!((plan.due_by(at(6_000)), plan.take(at(5_001))), (at(5_001), Due::Renewal));
+        assert_eq!(plan.unanswered(Due::Renewal, at(6_000)), at(5_001));
+        assert_eq!(plan.take(at(5_001)), Due::Renewal);
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl RenewalTask {
             agenda.schedule_where(due, |Scheduled { lease, plan, .. }| {
                 let is_concerned = concerns(lease.attempt().slot);
                 if is_concerned {
-                    plan.renew_by(due);
+                    plan.check_by(due);
                 }
                 is_concerned
             });
@@ -242,7 +242,8 @@ impl RenewalTask {
         let now = self.link.backend.now();
         let deadline = self.link.command_deadline;
         self.schedule(batch, |asked, plan| {
-            plan.due_by(schedule::retry(sent, now, asked.lease.pace(), deadline))
+            let again = schedule::retry(sent, now, asked.lease.pace(), deadline);
+            plan.unanswered(asked.due, again)
         });
         let labels = batch.iter().map(|asked| asked.lease.shown_key().label);
         telemetry::renewal_unanswered(labels, &message);
