@@ -209,9 +209,11 @@ impl Server {
         if child.try_wait().is_ok_and(|status| status.is_some()) {
             return Some(Progress::Ended);
         }
-        let information = Admin::try_connect(&self.admin_url()).ok()?.info("server");
+        let admin = Admin::try_connect(&self.admin_url()).ok()?;
         let line = format!("process_id:{}", child.id());
-        information.lines().any(|found| found == line).then_some(Progress::Ready)
+        let is_it = admin.info("server").lines().any(|found| found == line);
+        let is_loading = admin.info("persistence").lines().any(|found| found == "loading:1");
+        (is_it && !is_loading).then_some(Progress::Ready)
     }
 
     fn configuration(&self) -> String {

@@ -183,7 +183,9 @@ impl Cluster {
         for (replica, master) in replicas.zip(masters.iter().cycle()) {
             let admin = replica.admin();
             // It has not heard of the master yet.
-            wait::until(LIMIT, || admin.try_command(&["CLUSTER", "REPLICATE", &master.id]).is_ok());
+            wait::until(LIMIT, || {
+                admin.try_command(&["CLUSTER", "REPLICATE", &master.id()]).is_ok()
+            });
         }
     }
 }

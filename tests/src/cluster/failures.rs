@@ -27,8 +27,9 @@ impl Cluster {
     pub fn freeze_shard(&self, name: &str) -> Vec<&Server> {
         let master = self.node(self.master_of(name));
         let view = View::of(&master.admin());
-        let is_in_it = |id: &str| id == master.id || view.master_of(id) == Some(master.id.as_str());
-        let nodes = self.running().filter(|node| is_in_it(&node.id));
+        let first = master.id();
+        let is_in_it = |id: &str| id == first || view.master_of(id) == Some(&*first);
+        let nodes = self.running().filter(|node| is_in_it(&node.id()));
         let frozen: Vec<_> = nodes.map(|node| &node.server).collect();
         for server in &frozen {
             server.pause();

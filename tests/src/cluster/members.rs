@@ -16,21 +16,26 @@ impl Cluster {
         let node = node.expect("there is a stranger");
         node.is_member.store(true, Ordering::SeqCst);
         wait::until(LIMIT, || {
-            self.members().filter(|other| other.id != node.id).for_each(|other| node.meet(other));
+            self.members()
+                .filter(|other| other.id() != node.id())
+                .for_each(|other| node.meet(other));
             wait::poll(HANDSHAKES, || self.are_acquainted().then_some(())).is_some()
         });
         self.wait_until_healthy();
         &node.server
     }
 
-    /// All forget a node that has no slots any more, and it forgets them.
+    /// All forget a node that has no slots any more, and it forgets them. For a minute they tell each other to forget
+    /// its name, so it joins again by another one.
     pub fn leave(&self, server: &Server) {
         let node = self.node(server);
+        let id = node.id();
         node.is_member.store(false, Ordering::SeqCst);
         for other in self.running() {
-            other.admin().command::<()>(&["CLUSTER", "FORGET", &node.id]);
+            other.admin().command::<()>(&["CLUSTER", "FORGET", &id]);
         }
-        node.admin().command::<()>(&["CLUSTER", "RESET", "SOFT"]);
+        node.admin().command::<()>(&["CLUSTER", "RESET", "HARD"]);
+        node.learn_id();
         self.wait_until_healthy();
     }
 }

@@ -1,7 +1,7 @@
 //! Servers that share the keys among them, as the nodes of a cluster.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::admin::Admin;
 use crate::proxy::Proxy;
@@ -42,7 +42,8 @@ pub struct Cluster {
 #[derive(Debug)]
 struct Node {
     server: Server,
-    id: String,
+    /// Another one each time it joins.
+    id: Mutex<String>,
     /// Whether the others know it.
     is_member: AtomicBool,
 }
@@ -137,8 +138,8 @@ impl Cluster {
     /// A name that begins like this and belongs to a slot of this master.
     pub fn name_at(&self, master: &Server, start: &str) -> String {
         let view = View::of(&master.admin());
-        let id = &self.node(master).id;
-        let is_there = |name: &String| view.owner(slot(name)) == Some(id);
+        let id = self.node(master).id();
+        let is_there = |name: &String| view.owner(slot(name)) == Some(&*id);
         let mut names = (0..).map(|number: u32| format!("{start}{number}"));
         names.find(is_there).expect("a master has slots")
     }
@@ -153,7 +154,7 @@ impl Cluster {
     fn replica_of_node(&self, master: &Node) -> &Server {
         let replica = || {
             let view = View::of(&self.running().next()?.server.admin());
-            self.running().find(|node| view.master_of(&node.id) == Some(&master.id))
+            self.running().find(|node| view.master_of(&node.id()) == Some(&*master.id()))
         };
         &wait::poll(LIMIT, replica).expect("the master has a replica").server
     }
@@ -165,7 +166,7 @@ impl Cluster {
             let mut owners = views.iter().map(|view| view.owner(slot));
             let first = owners.next()??;
             let all_agree = owners.all(|owner| owner == Some(first));
-            let server = &self.nodes.iter().find(|node| node.id == first)?.server;
+            let server = &self.nodes.iter().find(|node| node.id() == first)?.server;
             (all_agree && condition(server)).then_some(server)
         };
         wait::poll(LIMIT, named).unwrap_or_else(|| {
@@ -187,8 +188,9 @@ impl Cluster {
         self.nodes.iter().find(is_it).expect("the server is a node of this cluster")
     }
 
-    fn node_of(&self, id: &str) -> &Node {
-        self.nodes.iter().find(|node| node.id == id).expect("no one else is in this cluster")
+    /// `None` of one that shakes hands, whose name is not known yet, and of one that has left.
+    fn member_of(&self, id: &str) -> Option<&Node> {
+        self.members().find(|node| node.id() == id)
     }
 }
 
@@ -199,8 +201,17 @@ fn is_master(admin: &Admin) -> bool {
 
 impl Node {
     fn of(server: Server) -> Self {
-        let id = server.admin().command(&["CLUSTER", "MYID"]);
-        Self { id, server, is_member: AtomicBool::new(true) }
+        let node = Self { id: Mutex::default(), server, is_member: AtomicBool::new(true) };
+        node.learn_id();
+        node
+    }
+
+    fn learn_id(&self) {
+        *self.id.lock().unwrap() = self.admin().command(&["CLUSTER", "MYID"]);
+    }
+
+    fn id(&self) -> String {
+        self.id.lock().unwrap().clone()
     }
 
     fn is_member(&self) -> bool {

@@ -54,7 +54,7 @@ impl Cluster {
         }
         let (admin, slot) = (target.admin(), slot.to_string());
         // It may know of no master of the slot.
-        admin.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &self.node(master).id]);
+        admin.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &self.node(master).id()]);
         for name in admin.command::<Vec<String>>(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]) {
             admin.command::<()>(&["ASKING"]);
             admin.command::<()>(&["DEL", &name]);
@@ -94,7 +94,7 @@ impl Cluster {
         if knows(&source, "cluster|migrateslots") {
             let to = self.node(to);
             let words = ["CLUSTER", "MIGRATESLOTS", "SLOTSRANGE"].map(str::to_owned);
-            let node = ["NODE".to_owned(), to.id.clone()];
+            let node = ["NODE".to_owned(), to.id()];
             source.try_command(&borrowed(&[&words[..], &ranges, &node].concat()))?;
         } else if knows(&target, "cluster|migration") {
             let words = ["CLUSTER", "MIGRATION", "IMPORT"].map(str::to_owned);
@@ -110,7 +110,7 @@ impl Cluster {
 
     /// The slots of a master, in order.
     pub fn slots_of(&self, master: &Server) -> Vec<u16> {
-        View::of(&master.admin()).slots_of(&self.node(master).id).collect()
+        View::of(&master.admin()).slots_of(&self.node(master).id()).collect()
     }
 
     /// The same, to ask which keys are in them.
@@ -121,16 +121,16 @@ impl Cluster {
     fn transfer(&self, slot: u16, to: &Server) -> Transfer {
         let source = self.node(self.agreed(slot, |_| true));
         let target = self.node(to);
-        let is_other = |node: &&Node| node.id != source.id && node.id != target.id;
+        let is_other = |node: &&Node| node.id() != source.id() && node.id() != target.id();
         let others = self.running().filter(is_other).map(Node::admin);
         Transfer {
             slot: slot.to_string(),
             address: to.service_addr().ip().to_string(),
             port: to.service_addr().port().to_string(),
             source: source.admin(),
-            source_id: source.id.clone(),
+            source_id: source.id(),
             target: target.admin(),
-            target_id: target.id.clone(),
+            target_id: target.id(),
             others: others.filter(super::is_master).collect(),
         }
     }
@@ -139,7 +139,7 @@ impl Cluster {
         let source = self.agreed(slot, |_| true);
         let view = View::of(&source.admin());
         let target = view.target_of(slot).expect("the slot is being moved");
-        self.transfer(slot, &self.node_of(target).server)
+        self.transfer(slot, &self.member_of(target).expect("it is a member").server)
     }
 }
 

@@ -15,9 +15,9 @@ impl Cluster {
     /// What the tool said, when it ended with another status than zero.
     pub fn reshard_by_tool(&self, count: usize, from: &Server, to: &Server) -> Result<(), String> {
         self.wait_until_healthy();
-        let (from, to) = (&self.node(from).id, &self.node(to).id);
+        let (from, to) = (self.node(from).id(), self.node(to).id());
         let any = self.running().next().ok_or("no node runs")?.server.addr().to_string();
-        let words = ["--cluster", "reshard", &any, "--cluster-from", from, "--cluster-to", to];
+        let words = ["--cluster", "reshard", &any, "--cluster-from", &from, "--cluster-to", &to];
         let count = count.to_string();
         let answers = ["--cluster-slots", &count, "--cluster-yes", "--no-auth-warning"];
         let login = ["--user", ADMIN, "-a", ADMIN];

@@ -117,12 +117,15 @@ impl Cluster {
     }
 
     fn flaw_of(&self, admin: &Admin, view: &View, owners: &[(&str, u16)]) -> Option<&'static str> {
-        let runs = |id: &str| self.node_of(id).server.is_running();
+        let runs = |id: &str| self.member_of(id).is_some_and(|node| node.server.is_running());
         if !admin.command::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok") {
             return Some("a node says that the cluster is down");
         }
         if view.0.len() != self.members().count() {
-            return Some("a node does not know all");
+            return Some("a node does not know all, or others too");
+        }
+        if view.0.iter().any(|line| self.member_of(&line.id).is_none()) {
+            return Some("a node knows one that shakes hands, or has left");
         }
         if view.0.iter().any(|line| !line.is_well && runs(&line.id)) {
             return Some("a node does not reach all that run");
@@ -142,7 +145,9 @@ impl Cluster {
         }
         let myself = view.0.iter().find(|line| line.is_myself).map(|line| &line.id);
         let replicas = view.0.iter().filter(|line| line.master.as_ref() == myself);
-        let running = replicas.filter(|line| self.node_of(&line.id).server.is_running()).count();
+        let runs =
+            |line: &&Line| self.member_of(&line.id).is_some_and(|node| node.server.is_running());
+        let running = replicas.filter(runs).count();
         replication.matches("state=online").count() >= running
     }
 }
