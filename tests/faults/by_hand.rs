@@ -25,10 +25,11 @@ impl Wake for Woken {
 
 impl ByHand {
     pub(crate) fn poll<F: Future>(&self, call: Pin<&mut F>) -> Poll<F::Output> {
+        self.0.0.store(false, Ordering::SeqCst);
         call.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&self.0))))
     }
 
-    /// Waits until the call is to be polled again, and leaves that to the test.
+    /// Waits until the call is to be polled again since the last time, and leaves that to the test.
     pub(crate) async fn woken(&self) {
         wait::until_async(LIMIT, async || self.0.0.load(Ordering::SeqCst)).await;
     }

@@ -1,13 +1,13 @@
 //! What a process knows of a slot and its locks, and what of it counts after the slot has moved.
 
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lockable_runtime::__internals::fence_counter;
-use lockable_runtime::Locker;
+use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::cluster::SLOTS;
-use lockable_tests::{Answer, Cue, Doors, Hold, Server, wait};
+use lockable_tests::{Admin, Answer, Cue, Doors, Hold, Server, wait};
 
 use super::places::Place;
 use super::scene::{Nodes, Scene, fresh};
@@ -91,20 +91,7 @@ async fn a_turn_of_a_server_that_was_left_is_claimed() {
     let (key, slot) = fresh("turn");
     let (locker, other) = (connect(&doors, LIMIT).await, connect(&doors, LIMIT).await);
     let [from, to] = nodes.servers().each_ref().map(Server::admin);
-    from.set(&key, "another");
-    let question = Hold::default();
-    let about = Cue::of(["EVALSHA"]).about(&key).times(1);
-    doors.answer(0, about, Answer::Held(question.clone()));
-    let mut call = pin!(locker.lock(&key).wait(LONG).acquire());
-    tokio::select! {
-        _ = &mut call => panic!("another process has the lock"),
-        () = question.wait_held(LIMIT) => {}
-    }
-    let by_hand = ByHand::default();
-    assert!(by_hand.poll(call.as_mut()).is_pending());
-    from.del(&key);
-    question.end();
-    by_hand.woken().await;
+    let (by_hand, mut call) = unpolled_turn(&doors, &locker, &from, &key).await;
     doors.assign([slot], 1);
     // By this one the locker learns that.
     locker.lock(format!("{{{key}}}:other")).run(async {}).await.unwrap();
@@ -118,6 +105,55 @@ async fn a_turn_of_a_server_that_was_left_is_claimed() {
     assert!(turn.lease().fencing_token() > token, "{} after {token}", turn.lease().fencing_token());
     turn.release().await.unwrap();
     from.del(&key);
+}
+
+/// Goal: the answer to a claim, of a node that was left before the call is polled.
+/// Method: as above. The claim at the next node is answered, and the slot moves back, where another process has the lock.
+#[tokio::test]
+async fn a_claim_at_a_server_that_was_left_is_repeated() {
+    let (doors, nodes) = doors();
+    let (key, slot) = fresh("claim");
+    let locker = connect(&doors, LIMIT).await;
+    let [from, to] = nodes.servers().each_ref().map(Server::admin);
+    let (by_hand, mut call) = unpolled_turn(&doors, &locker, &from, &key).await;
+    let learn = async |node| {
+        doors.assign([slot], node);
+        locker.lock(format!("{{{key}}}:other")).run(async {}).await.unwrap();
+    };
+    learn(1).await;
+    assert!(by_hand.poll(call.as_mut()).is_pending(), "the turn is claimed");
+    by_hand.woken().await;
+    assert!(to.get(&key).is_some());
+    from.set(&key, "another");
+    learn(0).await;
+    assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
+    from.del(&key);
+    in_time(LIMIT, call).await.unwrap().release().await.unwrap();
+    to.del(&key);
+}
+
+/// A call that waited at the first node, and has not been polled since the answer that grants it the lock.
+async fn unpolled_turn(
+    doors: &Doors,
+    locker: &Locker,
+    from: &Admin,
+    key: &str,
+) -> (ByHand, Pin<Box<impl Future<Output = Result<LockGuard, LockError>> + use<>>>) {
+    from.set(key, "another");
+    let question = Hold::default();
+    let about = Cue::of(["EVALSHA"]).about(key).times(1);
+    doors.answer(0, about, Answer::Held(question.clone()));
+    let mut call = Box::pin(locker.lock(key).wait(LONG).acquire());
+    tokio::select! {
+        _ = &mut call => panic!("another process has the lock"),
+        () = question.wait_held(LIMIT) => {}
+    }
+    let by_hand = ByHand::default();
+    assert!(by_hand.poll(call.as_mut()).is_pending());
+    from.del(key);
+    question.end();
+    by_hand.woken().await;
+    (by_hand, call)
 }
 
 /// Goal: a request that waits for the answer of a node that has no slots any more.

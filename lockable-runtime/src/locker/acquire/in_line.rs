@@ -142,8 +142,8 @@ impl<'a> InLine<'a> {
     /// The guard of a turn, or why there is none.
     ///
     /// A grant that was long on its way, or that counts from an answer of long ago, is claimed first: the body
-    /// could have too little of it otherwise. So is one of a server that was left meanwhile: the next one may not
-    /// know it. The answer to a claim is taken for as long as it lasts.
+    /// could have too little of it otherwise; the answer to a claim is taken for as long as it lasts. So is a grant of a
+    /// server that was left meanwhile, and the answer to a claim too: the next server may not know it.
     fn begin(
         &mut self,
         turn: Turn,
@@ -158,7 +158,7 @@ impl<'a> InLine<'a> {
             return Err(NoTurn::TooLate);
         }
         let is_of_left = since < self.acquirer.link.backend.moved_at(turn.granted.attempt.slot);
-        if (now >= schedule::due(since, ttl) || is_of_left) && !is_claim {
+        if is_of_left || (now >= schedule::due(since, ttl) && !is_claim) {
             return Err(NoTurn::Unclaimed(turn));
         }
         debug_assert!(now < since.after(ttl.usable()), "a guard of a lock that is not held");
