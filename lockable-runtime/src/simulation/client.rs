@@ -134,36 +134,74 @@ impl Process {
             Ok(outcomes)
         })
     }
+
+    async fn try_acquire(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Acquisition, Fault> {
+        let granted = |found: &Acquisition| match found {
+            Acquisition::Granted { fencing_token, permit, .. } => {
+                let first = (*fencing_token).into();
+                Some((Reserved { first, passes: 0 }, permit.clone()))
+            }
+            Acquisition::Busy | Acquisition::Done => None,
+        };
+        let request = |store: &Arc<Memory>| {
+            attempt.mark_sent(tokio_time());
+            known(self, store, attempt, store.try_acquire(sent(attempt)), granted)
+        };
+        let ask = Ask::whole("acquire", attempt.slot, Does::Grows);
+        let found = match self.ask(ask, request).await {
+            Ok(asked) => asked.answer,
+            Err(NoAnswer::Moves) => return self.acquire_in_parts(attempt).await,
+            Err(NoAnswer::Fault(fault)) => return Err(fault),
+        };
+        Ok(match (found, attempt.sent_at()) {
+            (Acquisition::Granted { fencing_token, permit, .. }, Some(since)) => {
+                Acquisition::Granted { fencing_token, since, permit }
+            }
+            (Acquisition::Done, _) => Acquisition::Done,
+            _ => Acquisition::Busy,
+        })
+    }
+
+    async fn enqueue(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
+        let what = if attempt.had_turn() { "claim" } else { "question" };
+        self.world.count(if attempt.had_turn() { "claims" } else { "questions" });
+        if attempt.had_turn() {
+            self.world.rules().claims(self.number, attempt.key.as_str());
+        }
+        let request = |store: &Arc<Memory>| {
+            attempt.mark_sent(tokio_time());
+            known(self, store, attempt, store.enqueue(sent(attempt)), |found| match found {
+                Enqueued::Granted(grant) => Some(grant_of(grant)),
+                Enqueued::Queued { .. } | Enqueued::Done { .. } => None,
+            })
+        };
+        let ask = Ask::whole(what, attempt.slot, Does::Grows);
+        let asked = match self.ask(ask, request).await {
+            Ok(asked) => asked,
+            Err(NoAnswer::Moves) => return self.enqueue_in_parts(attempt).await,
+            Err(NoAnswer::Fault(fault)) => return Err(fault),
+        };
+        let since = asked.sent;
+        self.times(asked.server).learn(since, asked.server_time, tokio_time());
+        Ok(match asked.answer {
+            Enqueued::Granted(grant) => {
+                let Grant { key, fence, .. } = grant;
+                let grant = Grant::answered(attempt, fence, since, attempt.ttl);
+                Enqueued::Granted(grant.of_permit(Some(key)))
+            }
+            queued @ (Enqueued::Queued { .. } | Enqueued::Done { .. }) => queued,
+        })
+    }
 }
 
 impl Backend for Client {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let process = Arc::clone(&self.0);
         Box::pin(async move {
-            let granted = |found: &Acquisition| match found {
-                Acquisition::Granted { fencing_token, permit, .. } => {
-                    let first = (*fencing_token).into();
-                    Some((Reserved { first, passes: 0 }, permit.clone()))
-                }
-                Acquisition::Busy | Acquisition::Done => None,
-            };
-            let request = |store: &Arc<Memory>| {
-                attempt.mark_sent(tokio_time());
-                known(&process, store, &attempt, store.try_acquire(sent(&attempt)), granted)
-            };
-            let ask = Ask::whole("acquire", attempt.slot, Does::Grows);
-            let found = match process.ask(ask, request).await {
-                Ok(asked) => asked.answer,
-                Err(NoAnswer::Moves) => return process.acquire_in_parts(&attempt).await,
-                Err(NoAnswer::Fault(fault)) => return Err(fault),
-            };
-            Ok(match (found, attempt.sent_at()) {
-                (Acquisition::Granted { fencing_token, permit, .. }, Some(since)) => {
-                    Acquisition::Granted { fencing_token, since, permit }
-                }
-                (Acquisition::Done, _) => Acquisition::Done,
-                _ => Acquisition::Busy,
-            })
+            process.world.begins_request(&attempt);
+            let found = process.try_acquire(&attempt).await?;
+            process.world.ends_request(&attempt);
+            Ok(found)
         })
     }
 
@@ -222,35 +260,10 @@ impl Backend for Client {
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
         let process = Arc::clone(&self.0);
         Box::pin(async move {
-            let what = if attempt.had_turn() { "claim" } else { "question" };
-            process.world.count(if attempt.had_turn() { "claims" } else { "questions" });
-            if attempt.had_turn() {
-                process.world.rules().claims(process.number, attempt.key.as_str());
-            }
-            let request = |store: &Arc<Memory>| {
-                attempt.mark_sent(tokio_time());
-                known(&process, store, &attempt, store.enqueue(sent(&attempt)), |found| match found
-                {
-                    Enqueued::Granted(grant) => Some(grant_of(grant)),
-                    Enqueued::Queued { .. } | Enqueued::Done { .. } => None,
-                })
-            };
-            let ask = Ask::whole(what, attempt.slot, Does::Grows);
-            let asked = match process.ask(ask, request).await {
-                Ok(asked) => asked,
-                Err(NoAnswer::Moves) => return process.enqueue_in_parts(&attempt).await,
-                Err(NoAnswer::Fault(fault)) => return Err(fault),
-            };
-            let since = asked.sent;
-            process.times(asked.server).learn(since, asked.server_time, tokio_time());
-            Ok(match asked.answer {
-                Enqueued::Granted(grant) => {
-                    let Grant { key, fence, .. } = grant;
-                    let grant = Grant::answered(&attempt, fence, since, attempt.ttl);
-                    Enqueued::Granted(grant.of_permit(Some(key)))
-                }
-                queued @ (Enqueued::Queued { .. } | Enqueued::Done { .. }) => queued,
-            })
+            process.world.begins_request(&attempt);
+            let found = process.enqueue(&attempt).await?;
+            process.world.ends_request(&attempt);
+            Ok(found)
         })
     }
 

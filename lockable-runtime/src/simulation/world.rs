@@ -18,7 +18,7 @@ use super::rules::{Hold, Rules};
 use super::seats::{Seat, Seats, Topology};
 use super::server::{Does, Refusal, Server};
 use crate::backend::{
-    Backend, Memory, Part, Reply, Reserved, Revocation, Revoking, Snapshot, Verb,
+    Attempt, Backend, Memory, Part, Reply, Reserved, Revocation, Revoking, Snapshot, Verb,
 };
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
@@ -35,6 +35,8 @@ pub(super) struct World {
     processes: Mutex<Vec<Weak<dyn Hears>>>,
     /// The locks of which a process hears that others have changed them, and their owners then.
     tracked: Mutex<BTreeMap<(usize, &'static str), String>>,
+    /// Of each attempt that asks for any permit: how many requests are under way, and whether two ever were.
+    requests: Mutex<BTreeMap<String, (u32, bool)>>,
     /// One less than the first fencing token: those of the calendar differ from run to run.
     fences: OnceLock<u64>,
     /// Whether nothing goes wrong any more, and no call begins.
@@ -86,6 +88,7 @@ impl World {
             history: Mutex::new(History::new(record)),
             processes: Mutex::default(),
             tracked: Mutex::default(),
+            requests: Mutex::default(),
             fences: OnceLock::new(),
             is_calm: AtomicBool::new(false),
         })
@@ -421,7 +424,31 @@ impl World {
         }
         let has = |other: &&str| self.owner(other).as_deref() == Some(owner);
         if KEYS.iter().filter(|other| has(other)).count() > 1 {
+            let were_two = self.requests.lock().unwrap().get(owner).is_some_and(|(_, two)| *two);
+            if were_two && self.mix.topology == Topology::Slots {
+                return self.count("permits taken twice while a slot moves");
+            }
             self.violation(|names| format!("{key}: {} has two locks", names.of(owner)));
+        }
+    }
+
+    /// A request for any permit goes out, as a whole or in parts. One in parts that goes out while another one is under
+    /// way may take a second permit: each looks for its own before the other one has it.
+    pub(super) fn begins_request(&self, attempt: &Attempt) {
+        if attempt.lane.is_some() {
+            let mut requests = self.requests.lock().unwrap();
+            let (under_way, were_two) =
+                requests.entry(attempt.owner.as_ref().to_owned()).or_default();
+            *under_way += 1;
+            *were_two |= *under_way > 1;
+        }
+    }
+
+    /// It was answered. One that was given up stays under way.
+    pub(super) fn ends_request(&self, attempt: &Attempt) {
+        let mut requests = self.requests.lock().unwrap();
+        if let Some((under_way, _)) = requests.get_mut(attempt.owner.as_ref()) {
+            *under_way -= 1;
         }
     }
 
