@@ -1,4 +1,6 @@
 //! Many locks at once: nothing is sent before it was shown what would be.
+//!
+//! See "How does `release` end many holds, and none that came later?" in DESIGN.md.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -151,7 +153,7 @@ impl Many<'_> {
         let failed = chosen.failed.as_ref().map(|error| format!("{error}; ")).unwrap_or_default();
         let ended = match chosen.ended.len() {
             0 => String::new(),
-            ended => format!("{ended} of the file have ended; "),
+            ended => format!("holds of the file that have ended: {ended}; "),
         };
         let message = format!("{failed}{ended}nothing was sent; {what}: {}", typed::confirmed());
         Failure::new("unconfirmed", code::USAGE, message)

@@ -190,4 +190,4 @@ fn cells(entry: &Entry<HeldLock>, directory: &Directory) -> [String; 8] {
     [mark.to_owned(), name, holder, process, held, left, bar, waiting]
 }
 
-const HEADINGS: [&str; 8] = ["", "KEY", "HOLDER", "PROCESS", "HELD", "LEFT", "", "WAITING"];
+const HEADINGS: [&str; 8] = [" ", "KEY", "HOLDER", "PROCESS", "HELD", "LEFT", "", "WAITING"];

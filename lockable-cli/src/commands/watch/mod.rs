@@ -1,6 +1,6 @@
 //! `--watch`: looks again and again, and shows what is different.
 //!
-//! See "What does `--watch` cost the server?" in DESIGN.md.
+//! See "What does a watch cost the server?" in DESIGN.md.
 
 mod history;
 mod listing;
