@@ -3,6 +3,7 @@
 mod check;
 mod look;
 mod ls;
+mod news;
 mod next;
 mod release;
 mod second_look;

@@ -10,9 +10,9 @@ use lockable_runtime::{HolderKind, LockError};
 use serde::Serialize;
 
 use crate::arguments::{Await, Connection};
+use crate::commands::news::News;
 use crate::commands::next::{Next, next};
 use crate::commands::no_lock;
-use crate::commands::second_look::pause;
 use crate::connect;
 use crate::directory::Directory;
 use crate::failure::{Failure, code};
@@ -26,6 +26,7 @@ pub(crate) async fn wait(
     json: bool,
 ) -> Result<u8, Failure> {
     let (admin, begun) = (connect::locker(connection)?.admin(), boot_time());
+    let mut news = None;
     let first = Look::at(&admin, &arguments).await?;
     let mut looks = Looks { admin: &admin, arguments: &arguments, json, silent: None };
     let mut now = first.clone();
@@ -38,7 +39,14 @@ pub(crate) async fn wait(
         if left.is_some_and(|left| left.is_zero()) {
             return Err(still_held(&arguments, &now, waited));
         }
-        pause(PAUSE.min(left.unwrap_or(PAUSE))).await;
+        match &mut news {
+            // What has changed meanwhile is seen by a look at once.
+            None => news = Some(News::of(&admin, &arguments.key).await),
+            Some(news) => {
+                let most = if news.are_heard() { now.may_end_within() } else { PAUSE };
+                news.next(Duration::ZERO, most.min(left.unwrap_or(most))).await;
+            }
+        }
         now = looks.again(now).await?;
     };
     let waited = boot_time().since(begun);
@@ -88,6 +96,12 @@ impl Look {
             None => 0,
         };
         Ok(Self { held, waiting })
+    }
+
+    /// When to look again without a report: the server may report later that a key has expired.
+    fn may_end_within(&self) -> Duration {
+        let left = self.held.as_ref().and_then(|held| held.holder().remaining());
+        left.map_or(RECHECK, |left| left.saturating_add(EXPIRY).min(RECHECK))
     }
 
     /// # Errors
@@ -207,8 +221,14 @@ impl Report<'_> {
     }
 }
 
-/// Between two looks.
+/// Between two looks where nothing is reported.
 const PAUSE: Duration = Duration::from_millis(800);
+
+/// The same where changes are: a report may be lost with its connection.
+const RECHECK: Duration = Duration::from_secs(5);
+
+/// After its time a key is gone at the latest.
+const EXPIRY: Duration = Duration::from_millis(20);
 
 /// For so long no server has to reply: a failover takes less.
 const PATIENCE: Duration = Duration::from_secs(60);

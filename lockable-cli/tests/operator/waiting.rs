@@ -30,6 +30,22 @@ fn a_wait_ends_with_the_hold_and_is_in_no_queue() {
     drop(waiter);
 }
 
+/// Goal: an end that the server reports is seen before the look that would see it.
+#[test]
+fn an_end_that_is_reported_is_seen_at_once() {
+    let server = Server::start();
+    server.admin().set("disLock:a", "another");
+    let mut command = lockable(&server.url());
+    let child = command.args(["wait", "a", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let admin = server.admin();
+    wait::until(LIMIT, || admin.command_calls("getrange") >= 2);
+    assert_eq!(admin.command_calls("client|caching"), 2, "its value and its queue are tracked");
+    admin.del("disLock:a");
+    let output = child.wait_with_output().unwrap();
+    let end: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(end["after_ms"].as_u64() < Some(5_000), "{end}");
+}
+
 #[test]
 fn a_wait_has_a_limit() {
     let server = Server::start();

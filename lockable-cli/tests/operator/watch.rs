@@ -74,7 +74,9 @@ impl Drop for Watch {
 /// The same for both commands; only `show` says who waits.
 fn every_change_is_a_line(url: &str, server: &Server, arguments: &[&str]) {
     let admin = server.admin();
-    let set = |value: &str, rest: &str| admin.command::<()>(&["SET", "disLock:order:7", value, "PX", rest]);
+    let set = |value: &str, rest: &str| {
+        admin.command::<()>(&["SET", "disLock:order:7", value, "PX", rest]);
+    };
     set(TOKEN, "60000");
     let mut watch = Watch::start(url, arguments);
     let lock = watch.changes("listed");
@@ -107,6 +109,16 @@ fn a_reader_sees_every_change_of_a_lock() {
     let server = Server::builder().user("reader", READER).start();
     let url = server.url_with("reader", "secret", 0);
     every_change_is_a_line(&url, &server, &["show", "order:7", "--watch=100ms", "--json"]);
+}
+
+/// Goal: where the server reports a change, it is seen at once: no look comes by itself in time.
+#[test]
+fn a_change_that_is_reported_is_seen_at_once() {
+    let server = Server::builder().user("reader", READER).start();
+    let rights = ["ACL", "SETUSER", "reader", "+client|tracking", "+client|caching"];
+    server.admin().command::<()>(&rights);
+    let url = server.url_with("reader", "secret", 0);
+    every_change_is_a_line(&url, &server, &["show", "order:7", "--watch=10m", "--json"]);
 }
 
 /// As the page about rights has it.

@@ -1,15 +1,15 @@
-//! `lockable show --watch`: one look at a lock after the other.
+//! `lockable show --watch`: one look at a lock after the other, and at once where the server reports a change.
 
 use lockable_runtime::__private::boot_time;
 use lockable_runtime::admin::Admin;
 
 use super::history::{Change, Entry, Extent, History, Sight};
 use super::view::{MARKS, Trouble, View, bar, left, mark, time};
-use super::{check_pause, pause_after};
+use super::{SHORTEST, check_pause, pause_after};
 use crate::arguments::{Connection, Span};
 use crate::commands::free;
 use crate::commands::look::Look;
-use crate::commands::second_look::pause;
+use crate::commands::news::News;
 use crate::connect;
 use crate::failure::Failure;
 use crate::output::lock::LockLine;
@@ -27,18 +27,24 @@ pub(crate) async fn lock(
     let view = View::new(json);
     let history = History::new(view.glance());
     let free = free(connection, key).message().to_owned();
-    let mut watch = Watch { admin, key, free, view, history, trouble: Trouble::default() };
+    let mut watch = Watch { admin: &admin, key, free, view, history, trouble: Trouble::default() };
+    let mut news = None;
     loop {
         let begun = boot_time();
         if !watch.look().await? {
             return Ok(0);
         }
-        pause(pause_after(boot_time().since(begun), interval)).await;
+        let took = boot_time().since(begun);
+        match &mut news {
+            // What has changed meanwhile is seen by a look at once.
+            None => news = Some(News::of(&admin, key).await),
+            Some(news) => news.next(pause_after(took, SHORTEST), pause_after(took, interval)).await,
+        }
     }
 }
 
 struct Watch<'a> {
-    admin: Admin,
+    admin: &'a Admin,
     key: &'a str,
     /// What is said while no one has the lock.
     free: String,
@@ -50,7 +56,7 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// `false` where no one reads what is different.
     async fn look(&mut self) -> Result<bool, Failure> {
-        let (extent, is_read) = match Look::at(&self.admin, self.key).await {
+        let (extent, is_read) = match Look::at(self.admin, self.key).await {
             Ok(look) => {
                 self.trouble.end(&self.view);
                 (Extent::Whole, look.is_none_or(|look| self.see(look)))
