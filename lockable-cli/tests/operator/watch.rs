@@ -17,14 +17,14 @@ const TOKEN: &str = "0123456789abcdef-1764000000000000 checkout-7";
 const ANOTHER: &str = "fedcba9876543210.1764000000000000 cart-12";
 
 /// A watch whose output is read line by line.
-struct Watch {
+pub(super) struct Watch {
     child: Child,
     output: BufReader<ChildStdout>,
     errors: BufReader<ChildStderr>,
 }
 
 impl Watch {
-    fn start(url: &str, arguments: &[&str]) -> Self {
+    pub(super) fn start(url: &str, arguments: &[&str]) -> Self {
         let mut command = lockable(url);
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -33,7 +33,7 @@ impl Watch {
         Self { child, output, errors }
     }
 
-    fn line(&mut self) -> String {
+    pub(super) fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line
@@ -57,7 +57,7 @@ impl Watch {
     }
 
     /// Ends it as Ctrl-C does.
-    fn end(mut self) {
+    pub(super) fn end(mut self) {
         send(i32::try_from(self.child.id()).unwrap(), Signal::INT);
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
     }

@@ -165,7 +165,7 @@ impl<'a> Watch<'a> {
         let is_empty = entries.is_empty();
         let table = self.table.draw().into_iter().zip(tones);
         let table = table.map(|(text, tone)| Line { text, tone }).filter(|_| !is_empty);
-        let is_none = held == 0 && scanned.is_none();
+        let is_none = held == 0 && scanned.is_none() && !self.trouble.is_there();
         let none = is_none.then(|| Line::plain(self.none.clone()));
         self.view.show(table.chain(none).collect(), self.foot(held, scanned))
     }

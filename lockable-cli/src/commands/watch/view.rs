@@ -140,11 +140,9 @@ impl Trouble {
         if !error.is_unavailable() {
             return Err(error.into());
         }
-        let message = Failure::from(error).line(false);
-        let message = message.strip_prefix("lockable: ").unwrap_or(&message).to_owned();
+        let message = Failure::from(error).message().to_owned();
         if self.0.is_none() {
-            let begins = format!("{message}; the watch continues");
-            view.note(&begins);
+            view.note(&format!("{message}; the watch continues"));
         }
         let since = self.0.take().map_or_else(boot_time, |(_, since)| since);
         self.0 = Some((message, since));
@@ -156,6 +154,10 @@ impl Trouble {
         if self.0.take().is_some() {
             view.note("all servers reply again");
         }
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.0.is_some()
     }
 
     /// A line of a picture.
