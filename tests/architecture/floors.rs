@@ -22,7 +22,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
          acquire inspect",
     ),
     ("locker/acquire", "set mod permit call in_line acquirer"),
-    ("admin", "revoke mod locks held waiter process"),
+    ("admin", "revoke mod locks held changes waiter process"),
     ("hold", "mod run set guard grant reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan age"),
@@ -44,7 +44,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
          server connections latest_releases",
     ),
     ("backend/redis/known", "mod fence times"),
-    ("backend/redis/admin", "revoking mod sweep queue look clients call"),
+    ("backend/redis/admin", "revoking mod sweep queue look changes clients call"),
     ("backend/redis/batch", "mod acquire releases renewals requests"),
     (
         "backend/redis/check",

@@ -1,5 +1,8 @@
 //! One lock, its holder and those who wait for it, as words and as JSON.
 
+use std::cmp::Reverse;
+use std::time::SystemTime;
+
 use lockable_runtime::admin::{HeldLock, Process, ProcessId, Waiter};
 use lockable_runtime::{HeldSince, Holder, HolderKind};
 use serde::Serialize;
@@ -95,6 +98,18 @@ impl<'a> ProcessLine<'a> {
             address: found.and_then(Process::address),
         })
     }
+}
+
+/// The cells of a lock in a list: its name, its holder and its process, how long it is held and lasts, and who waits.
+pub(crate) fn row(lock: &HeldLock, directory: &Directory) -> [String; 6] {
+    let it = lock.holder();
+    let process = place(directory.find(it.process()));
+    [lock.name().to_owned(), holder(it), process, held(it), left(it), lock.queued().to_string()]
+}
+
+/// Those that most wait for are first, and of these the one that was asked for first.
+pub(crate) fn order(lock: &HeldLock) -> (Reverse<usize>, Option<SystemTime>) {
+    (Reverse(lock.queued()), lock.holder().held_since().map(HeldSince::earliest))
 }
 
 pub(crate) fn kind(kind: HolderKind) -> &'static str {
