@@ -286,6 +286,19 @@ impl Verbs {
         self.backend.leave(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)
     }
 
+    /// Gives the lock from one attempt to another.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub async fn transfer(
+        &self,
+        from: &VerbAttempt,
+        to: &VerbAttempt,
+    ) -> Result<impl Debug + use<>, LockError> {
+        let (from, to) = (Arc::clone(&from.0), Arc::clone(&to.0));
+        self.backend.transfer(from, to).await.map_err(Fault::into_error)
+    }
+
     /// Sends the grants that are handed to the waiters of this process.
     ///
     /// # Errors
