@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use lockable_runtime::HeldSince;
 use lockable_runtime::LockError;
 use lockable_runtime::admin::{HeldLock, Locks};
+use lockable_runtime::{HeldSince, HolderKind};
 
 use crate::arguments::{Connection, Ls};
 use crate::connect;
@@ -154,7 +154,10 @@ fn write(table: &mut Table<6>, found: &mut Vec<HeldLock>, directory: &Directory)
 
 fn row(lock: &HeldLock, directory: &Directory) -> [String; 6] {
     let it = lock.holder();
-    let process = place(directory.find(it.process()));
+    let process = match it.kind() {
+        HolderKind::Ticket => "-".to_owned(),
+        _ => place(directory.find(it.process())),
+    };
     [lock.name().to_owned(), holder(it), process, held(it), left(it), lock.queued().to_string()]
 }
 

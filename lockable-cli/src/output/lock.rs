@@ -1,5 +1,7 @@
 //! One lock, its holder and those who wait for it, as words and as JSON.
 
+use std::time::SystemTime;
+
 use lockable_runtime::admin::{HeldLock, Process, ProcessId, Waiter};
 use lockable_runtime::{HeldSince, Holder, HolderKind};
 use serde::Serialize;
@@ -102,6 +104,7 @@ pub(crate) fn kind(kind: HolderKind) -> &'static str {
         HolderKind::Exclusive => "exclusive",
         HolderKind::KeptByMinHold => "kept-by-min-hold",
         HolderKind::Done => "done",
+        HolderKind::Ticket => "ticket",
         HolderKind::Foreign => "foreign",
         HolderKind::NoLock => "no-lock",
         _ => "other",
@@ -113,10 +116,17 @@ pub(crate) fn holder(holder: &Holder) -> String {
     match holder.kind() {
         HolderKind::KeptByMinHold => "kept by min_hold".to_owned(),
         HolderKind::Done => "done".to_owned(),
+        HolderKind::Ticket => ticket(holder),
         HolderKind::Foreign => "another library".to_owned(),
         HolderKind::NoLock => "data that is no lock".to_owned(),
         _ => holder.request_id().unwrap_or("-").to_owned(),
     }
+}
+
+/// No process has the lock of a ticket, so that its time is what matters.
+fn ticket(holder: &Holder) -> String {
+    let end = holder.remaining().and_then(|rest| SystemTime::now().checked_add(rest));
+    end.map_or_else(|| "ticket".to_owned(), |end| format!("ticket, until {}", iso(end)))
 }
 
 /// `5.0s`, or `<5.0s` for a lock that was waited for.
