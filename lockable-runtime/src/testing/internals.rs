@@ -84,6 +84,15 @@ impl VerbAttempt {
         self.0.owner.as_ref()
     }
 
+    /// The same acquisition once a ticket has its lock, for that long.
+    ///
+    /// # Errors
+    /// When the time is invalid.
+    pub fn ticket(&self, ttl: Duration) -> Result<Self, LockError> {
+        let (key, owner) = (self.0.key.clone(), self.0.owner.of_ticket());
+        Ok(Self(Arc::new(Attempt::owned(key, Ttl::new("ttl", ttl)?, owner))))
+    }
+
     /// The same acquisition, which is known to have the permit of this name.
     ///
     /// # Errors
