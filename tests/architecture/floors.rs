@@ -18,12 +18,12 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("testing", "mod locks staged internals"),
     (
         "locker",
-        "global scope blocking connect environment builder defaults url_settings mod lead request_all request \
+        "global scope blocking connect environment builder defaults url_settings mod lead request_all redeem request \
          acquire inspect",
     ),
-    ("locker/acquire", "set mod permit call in_line acquirer"),
+    ("locker/acquire", "set mod redeem permit call in_line acquirer"),
     ("admin", "revoke mod locks held changes waiter process"),
-    ("hold", "mod run set guard grant reentry"),
+    ("hold", "mod run set ticket guard grant reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan age"),
     ("waiters", "mod turn stake lines holders table line"),
@@ -69,7 +69,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("check", "mod code grant"),
     (
         "types",
-        "mod options lanes parameters credentials reporting selection client_name namespace tag permit slot key \
+        "mod options lanes parameters credentials reporting selection ticket client_name namespace tag permit slot key \
          hole token owner random error reason percent redact escape label metric_keys no_metric_keys \
          grow_only clock together written duration process generation seeded",
     ),

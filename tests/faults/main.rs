@@ -33,6 +33,7 @@ mod sentinel;
 mod sets;
 mod support;
 mod suspension;
+mod tickets;
 mod tls;
 mod unknown_outcomes;
 mod waiting;

@@ -53,6 +53,9 @@ fn special(of: HolderKind) -> String {
 }
 
 fn process(holder: &Holder, directory: &Directory) -> String {
+    if holder.kind() == HolderKind::Ticket {
+        return String::new();
+    }
     let known = directory.find(holder.process());
     // Alone, six digits would be taken for a pid.
     let Known::Connected(process) = known else { return place(known) };

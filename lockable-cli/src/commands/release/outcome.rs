@@ -73,6 +73,9 @@ impl Outcome {
             ("forced", _) => format!("{name}: taken away from {id}{}", hears(held.holder().kind())),
             ("undone", _) => format!("{name}: is not done any more; the next call runs"),
             ("changed", _) => format!("{name}: {id} no longer has it"),
+            _ if held.holder().kind() == HolderKind::Ticket => {
+                format!("{name}: the ticket {id} is released, and cannot be redeemed any more")
+            }
             (_, after) => {
                 let after = short(after.unwrap_or_default());
                 let kept = self.kept.map(short).map_or_else(String::new, |kept| {

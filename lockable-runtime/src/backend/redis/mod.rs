@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 use self::connect::hosts::is_scheme;
 use self::route::{Ran, Router};
 use self::topology::Topology;
-use self::verbs::{Acquire, AnyTaken, Enqueue, Inspect, Leave, ReleaseTo};
+use self::verbs::{Acquire, AnyTaken, Enqueue, Inspect, Leave, ReleaseTo, Transfer};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Held,
     Release, Renewal, Renewed, Reply, Settings,
@@ -178,6 +178,13 @@ impl Backend for Redis {
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
         let router = self.router.clone();
         Box::pin(async move { Ok(router.renew(&renewals).await) })
+    }
+
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
+        let router = self.router.clone();
+        Box::pin(async move {
+            Ok(router.run(from.slot, &Transfer { from: &from, to: &to }).await?.found)
+        })
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
