@@ -13,6 +13,7 @@ pub(super) struct Defaults {
     pub(super) prefix: Option<String>,
     pub(super) namespace: Option<Namespace>,
     pub(super) expire: Option<Ttl>,
+    pub(super) replicas: Option<u8>,
 }
 
 impl Defaults {
@@ -34,6 +35,7 @@ impl Defaults {
             "prefix" => parameter.set(&mut self.prefix, prefix(value()?)?)?,
             "namespace" => parameter.set(&mut self.namespace, namespace(&value()?)?)?,
             "expire" => parameter.set(&mut self.expire, expire(&value()?)?)?,
+            "replicas" => parameter.set(&mut self.replicas, replicas(&value()?)?)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -61,6 +63,10 @@ fn expire(text: &str) -> Result<Ttl, LockError> {
         ));
     }
     Ttl::new("expire", duration).map_err(|error| invalid(&error.to_string()))
+}
+
+fn replicas(text: &str) -> Result<u8, LockError> {
+    text.parse().map_err(|_| invalid("`replicas` is no number from 0 to 255"))
 }
 
 #[cfg(test)]

@@ -96,9 +96,9 @@ impl Kind {
     fn settings(self) -> impl Iterator<Item = &'static str> {
         let more: &[_] = match self {
             Self::Memory => &[],
-            Self::Server => &["protocol"],
-            Self::Sentinels => &["protocol", "sentinel_user", "sentinel_password"],
-            Self::Socket => &["protocol", "db", "user", "pass"],
+            Self::Server => &["replicas", "protocol"],
+            Self::Sentinels => &["replicas", "protocol", "sentinel_user", "sentinel_password"],
+            Self::Socket => &["replicas", "protocol", "db", "user", "pass"],
         };
         ["prefix", "namespace", "expire"].into_iter().chain(more.iter().copied())
     }
@@ -137,6 +137,7 @@ impl Kind {
         let is_about_tls = ["insecure", "verify"].iter().any(|word| name.contains(word))
             || ["ssl", "tls"].iter().any(|start| name.starts_with(start));
         match &*name {
+            "replicas" if self == Self::Memory => Some(OF_SERVERS),
             _ if self == Self::Memory => None,
             _ if is_about_tls => Some(TLS),
             _ if self == Self::Socket => None,
@@ -176,6 +177,8 @@ const DATABASE: &str = "write the number of the database as the path, as in `red
                         `redis-sentinel://host:26379/NAME/3`; a cluster has none";
 
 const LOGIN: &str = "write `user:password@` in front of the host";
+
+const OF_SERVERS: &str = "a store in memory has no replicas";
 
 const OF_SENTINELS: &str = "it is for `redis-sentinel://` alone";
 

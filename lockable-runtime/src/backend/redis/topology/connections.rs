@@ -137,7 +137,9 @@ impl Connections {
     fn start_opening(&self, runtime: &Handle) -> Opening {
         let (outcome, opening) = watch::channel(None);
         let opener = self.opener.clone();
-        let renews = runtime.id() == self.opener.timers.id() && !opener.is_for_reading;
+        let renews = runtime.id() == self.opener.timers.id()
+            && !opener.is_for_reading
+            && !opener.is_for_confirming;
         drop(runtime.spawn(async move {
             let open = Box::pin(Connection::open(opener.clone(), renews));
             let connection = opener.connecting(open).await;
