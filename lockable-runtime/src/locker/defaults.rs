@@ -97,6 +97,19 @@ mod tests {
     }
 
     #[test]
+    fn a_url_sets_replicas() {
+        let replicas = |url: &str| split(url).0.replicas;
+        assert_eq!(replicas("redis://host/0?replicas=2"), Some(2));
+        assert_eq!(replicas("redis://host/0?replicas=0"), Some(0));
+        for query in ["replicas=", "replicas=-1", "replicas=256", "replicas=secret"] {
+            assert!(refusal(query).contains("`replicas` is no number from 0 to 255"), "{query}");
+        }
+        let error = Locker::builder().url("memory://").replicas(1).connect_lazy().unwrap_err();
+        assert_eq!(error.kind(), LockErrorKind::InvalidOption, "{error}");
+        assert!(error.to_string().contains("leave that setting out"), "{error}");
+    }
+
+    #[test]
     fn a_url_sets_prefix_and_expire() {
         let defaults = |url: &str| {
             let (Defaults { prefix, expire, .. }, url) = split(url);

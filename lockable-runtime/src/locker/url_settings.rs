@@ -209,7 +209,7 @@ mod tests {
             "rediss://host?prefix=#insecure",
             "redis-sentinel://a,b/mm?sentinel_user=u&sentinel_password=p@w",
             "redis+unix:///run/a@b.sock?db=1&user=u&pass=p",
-            "redis-cluster://a,b?protocol=resp3",
+            "redis-cluster://a,b?protocol=resp3&replicas=1",
             "memory://?prefix=shop:\n",
             "memory://name",
             "no url",
@@ -230,6 +230,7 @@ mod tests {
             ("redis://host?%70refix=x", "prefix"),
             ("memory://?expiry=5s", "expire"),
             ("redis+unix:///s?DB=1", "db"),
+            ("redis-cluster://a,b?replica=1", "replicas"),
             ("redis-sentinel://a/mm?sentinel-user=x", "sentinel_user"),
         ] {
             for error in refusals(written) {
@@ -254,6 +255,7 @@ mod tests {
             ("redis://host/0#prefix=canary", "nothing behind a `#`"),
             ("redis://host/0#insecure", "nothing behind a `#`"),
             ("memory://name#a", "nothing behind a `#`"),
+            ("memory://?replicas=1", "has no replicas"),
             ("memory://user:canary@x", "`memory://name`"),
         ] {
             for error in refusals(url) {

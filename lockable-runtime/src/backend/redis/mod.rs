@@ -139,8 +139,7 @@ impl Backend for Redis {
                 && router.confirms()
             {
                 let permit = permit.clone().map(|permit| attempt.with_permit(permit));
-                let renewal = Renewal { attempt: permit.unwrap_or(attempt), ttl: None };
-                Box::pin(async move { router.confirm(&renewal).await }).await?;
+                Box::pin(router.confirm(permit.unwrap_or(attempt))).await?;
             }
             Ok(found)
         })
@@ -199,8 +198,8 @@ impl Backend for Redis {
         let router = self.router.clone();
         router.confirms().then(|| {
             let attempt = Attempt::owned(grant.key.clone(), grant.ttl, grant.owner.clone());
-            let renewal = Renewal { attempt: Arc::new(attempt), ttl: None };
-            let confirmed: Reply<()> = Box::pin(async move { router.confirm(&renewal).await });
+            let confirmed = async move { router.confirm(Arc::new(attempt)).await };
+            let confirmed: Reply<()> = Box::pin(confirmed);
             confirmed
         })
     }

@@ -16,20 +16,22 @@ use crate::backend::redis::wire::outbox::Unconfirmed;
 use crate::backend::redis::wire::script::{Call as _, Confirm};
 use crate::backend::{Fault, Renewal, Renewed};
 
+type Outcome = Result<Renewed, Failed>;
+
 /// At most this many locks are found by one script, during which the server does nothing else.
 const MAX_BATCH: usize = 256;
 
-/// Waits until enough replicas have this lock for as long as the renewal says.
+/// Looks for the lock, and waits until enough replicas have it for as long as the renewal says, if it is held.
 ///
-/// It is found on this connection, which has not written it, and which may lead to another server than the one that
-/// did. So what is confirmed is what this server and its replicas have, whatever another one has.
+/// This connection has not written it, and may lead to another server than the one that did. So what is confirmed is
+/// what this server and its replicas have, whatever another one has.
 ///
 /// # Cancel safety
 /// One that is dropped may still be sent; the others of its group are.
 pub(crate) async fn confirm(
     connection: &Arc<Connection>,
     renewal: &Renewal,
-) -> Result<(), Failed> {
+) -> Result<Renewed, Failed> {
     let (answered, starts) = connection.confirmations.join(|answer| (renewal.clone(), answer));
     if starts {
         let confirming = Confirming { connection: Arc::clone(connection), is_over: false };
@@ -42,13 +44,14 @@ pub(crate) async fn confirm(
 pub(crate) async fn confirm_moving(
     connection: &Connection,
     renewal: &Renewal,
-) -> Result<(), Failed> {
+) -> Result<Renewed, Failed> {
     let confirm = Confirm(slice::from_ref(renewal));
     let commands = [asking(), connection.names.by_text(&confirm), connection.wait()];
     let mut replies = connection.call_in_time(&pipeline(commands)).await?;
     let counted = counted(connection, replies.pop());
     let found = confirm.outcome(replies.pop().unwrap_or(Value::Nil));
-    outcomes(connection, &confirm, found, &counted).pop().unwrap_or(counted)
+    // One lock has one outcome.
+    outcomes(connection, &confirm, found, &counted).pop().unwrap_or(Ok(Renewed::Absent))
 }
 
 /// The task that sends what waits. Where the runtime ends before that, the channels of the requests close.
@@ -89,7 +92,7 @@ async fn send(connection: &Connection, group: VecDeque<Unconfirmed>) {
     for (number, answer) in answers.into_iter().enumerate() {
         let outcome = match &confirmed {
             // Each lock has an outcome.
-            Ok(outcomes) => outcomes.get(number).cloned().unwrap_or(Ok(())),
+            Ok(outcomes) => outcomes.get(number).cloned().unwrap_or(Ok(Renewed::Absent)),
             Err(fault) => Err(fault.clone().into()),
         };
         drop(answer.send(outcome));
@@ -97,10 +100,7 @@ async fn send(connection: &Connection, group: VecDeque<Unconfirmed>) {
 }
 
 /// The outcomes of all, in their order; an error is one of all of them.
-async fn confirm_all(
-    connection: &Connection,
-    renewals: &[Renewal],
-) -> Result<Vec<Result<(), Failed>>, Fault> {
+async fn confirm_all(connection: &Connection, renewals: &[Renewal]) -> Result<Vec<Outcome>, Fault> {
     let is_sharded = connection.is_sharded();
     let size = if is_sharded { 1 } else { MAX_BATCH };
     let calls: Vec<_> = renewals.chunks(size).map(Confirm).collect();
@@ -130,10 +130,10 @@ fn outcomes(
     call: &Confirm<'_>,
     found: Result<Vec<Result<Renewed, RedisError>>, RedisError>,
     counted: &Result<(), Failed>,
-) -> Vec<Result<(), Failed>> {
+) -> Vec<Outcome> {
     let one = |found| match found {
-        Ok(Renewed::Held) => counted.clone(),
-        Ok(Renewed::Absent | Renewed::Taken) => Err(connection.gone().into()),
+        Ok(Renewed::Held) => counted.clone().map(|()| Renewed::Held),
+        Ok(gone @ (Renewed::Absent | Renewed::Taken)) => Ok(gone),
         Err(error) => Err(connection.failed(&error)),
     };
     match found {

@@ -241,7 +241,8 @@ mod tests {
             let settings = Settings { known: known.into(), has_failover: true, confirming };
             settings.findings().map(|finding| (finding.code(), finding.advice().to_owned())).next()
         };
-        let few = Some((Code::FewReplicas, "start the missing replicas, or lower `replicas`".into()));
+        let few =
+            Some((Code::FewReplicas, "start the missing replicas, or lower `replicas`".into()));
         assert_eq!((found(1, "0"), found(3, "2"), found(2, "2")), (few.clone(), few, None));
         let (code, advice) = found(1, "2").unwrap();
         assert_eq!(code, Code::UnconfirmedReplication);

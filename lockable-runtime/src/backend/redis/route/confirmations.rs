@@ -9,10 +9,11 @@ use tokio::task::JoinSet;
 use super::renewals::put;
 use super::{Keys, Request, Router};
 use crate::backend::redis::batch::confirmations::{confirm, confirm_moving};
+use crate::backend::redis::fault;
 use crate::backend::redis::topology::server::Server;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
-use crate::backend::{Fault, Renewal, Renewed};
+use crate::backend::{Attempt, Fault, Renewal, Renewed};
 
 impl Router {
     /// Whether what is granted or renewed counts only then.
@@ -20,14 +21,21 @@ impl Router {
         self.topology.opener.replicas > 0
     }
 
-    /// Waits until enough replicas have the lock for as long as the renewal says.
-    pub(crate) async fn confirm(&self, renewal: &Renewal) -> Result<(), Fault> {
+    /// Waits until enough replicas have a lock that was granted.
+    pub(crate) async fn confirm(&self, attempt: Arc<Attempt>) -> Result<(), Fault> {
+        match self.confirm_one(&Renewal { attempt, ttl: None }).await? {
+            Renewed::Held => Ok(()),
+            Renewed::Absent | Renewed::Taken => Err(fault::gone(&self.topology.opener.server)),
+        }
+    }
+
+    async fn confirm_one(&self, renewal: &Renewal) -> Result<Renewed, Fault> {
         let confirmation = Confirmation(renewal);
         let sent = self.send(renewal.attempt.slot, Server::confirmers, &confirmation);
         Box::pin(sent).await.map(|ran| ran.found)
     }
 
-    /// The same of each lease that was renewed. One whose confirmation fails counts as not answered.
+    /// The same of each lease that was renewed, for as long as it was. One whose confirmation fails counts as not answered.
     pub(crate) async fn confirm_each(
         &self,
         renewals: Vec<Renewal>,
@@ -38,12 +46,11 @@ impl Router {
             // One that only looks makes no lease longer.
             if renewal.ttl.is_some() && matches!(outcome, Ok(Renewed::Held)) {
                 let this = self.clone();
-                let confirmed = async move { (number, this.confirm(&renewal).await) };
+                let confirmed = async move { (number, this.confirm_one(&renewal).await) };
                 running.spawn_on(confirmed, &self.topology.opener.timers);
             }
         }
-        let confirmed = running.join_all().await.into_iter();
-        put(&mut outcomes, confirmed.map(|(number, of)| (number, of.map(|()| Renewed::Held))));
+        put(&mut outcomes, running.join_all().await);
         outcomes
     }
 }
@@ -52,7 +59,7 @@ impl Router {
 struct Confirmation<'a>(&'a Renewal);
 
 impl Request for Confirmation<'_> {
-    type Found = ();
+    type Found = Renewed;
     const KEYS: Keys = Keys::One;
 
     async fn send(
@@ -60,7 +67,7 @@ impl Request for Confirmation<'_> {
         _: &Router,
         connection: &Arc<Connection>,
         is_asking: bool,
-    ) -> Result<(), Failed> {
+    ) -> Result<Renewed, Failed> {
         if is_asking {
             Box::pin(confirm_moving(connection, self.0)).await
         } else {

@@ -41,7 +41,9 @@ impl Server {
         &self.readers
     }
 
+    /// One that is older than the one that locks may lead to another server, if both go by a name.
     pub(crate) fn confirmers(&self) -> &Connections {
+        self.confirmers.retire_older_than(&self.connections);
         &self.confirmers
     }
 

@@ -222,15 +222,6 @@ impl Connection {
         }
     }
 
-    /// A lock that was held is not there: it was lost, or the name of the server leads to another one by now, as a new
-    /// connection does.
-    pub(crate) fn gone(&self) -> Fault {
-        if self.node().is_none() {
-            self.retire();
-        }
-        fault::gone(&self.target.server)
-    }
-
     /// The command that releases a lock with that owner token; none where a script has to.
     pub(crate) fn delete_of(&self, attempt: &Attempt) -> Option<Cmd> {
         let is_usable = attempt.released_by == ReleasedBy::Command
@@ -327,6 +318,11 @@ impl Connection {
     pub(crate) fn runtime_ended(&self) -> Fault {
         self.retire();
         fault::runtime_ended(&self.target.server)
+    }
+
+    /// Whether it was opened before the other one.
+    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
+        self.since < other.since
     }
 
     /// A call gave up on an answer after that time: on this connection, unless it is younger.

@@ -11,7 +11,7 @@ use ::redis::{Cmd, Value};
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::meaning::Failed;
-use crate::backend::{Attempt, Fault, Renewal};
+use crate::backend::{Attempt, Fault, Renewal, Renewed};
 
 /// While fewer requests than this are under way, each is sent by itself. More of them gain more by going
 /// together than they lose by waiting for each other.
@@ -31,8 +31,8 @@ pub(crate) enum Request {
     Delete(Cmd, Sender<Result<bool, Fault>>),
 }
 
-/// A lock that waits for its confirmation; the answer is that it has it, or why not.
-pub(crate) type Unconfirmed = (Renewal, Sender<Result<(), Failed>>);
+/// A lock that waits for its confirmation; the answer is what was found, and that replicas have it if it is held.
+pub(crate) type Unconfirmed = (Renewal, Sender<Result<Renewed, Failed>>);
 
 /// The requests that wait for the next batch, and how many are under way in all.
 pub(crate) struct Outbox<R = Request> {
@@ -68,10 +68,7 @@ impl<R> Outbox<R> {
 
     /// Puts a request into the next batch. Also returns whether the caller has to start the task that sends
     /// it.
-    pub(crate) fn join<T>(
-        &self,
-        request: impl FnOnce(Sender<T>) -> R,
-    ) -> (Receiver<T>, bool) {
+    pub(crate) fn join<T>(&self, request: impl FnOnce(Sender<T>) -> R) -> (Receiver<T>, bool) {
         let (answer, answered) = oneshot::channel();
         let mut waiting = self.waiting();
         waiting.requests.push_back(request(answer));
