@@ -37,7 +37,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     ("backend/memory", "outside listing nodes revoking permits mod change state"),
     ("backend/redis", "admin mod verbs route check topology batch pubsub wire connect known fault"),
-    ("backend/redis/route", "renewals in_parts mod hops"),
+    ("backend/redis/route", "confirmations renewals in_parts mod hops"),
     (
         "backend/redis/topology",
         "mod refreshes slots single seats watch sentinels elections map_requests pace table maps votes \
@@ -45,7 +45,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     ("backend/redis/known", "mod fence times"),
     ("backend/redis/admin", "revoking mod sweep queue look changes clients call"),
-    ("backend/redis/batch", "mod acquire releases renewals requests"),
+    ("backend/redis/batch", "mod acquire releases renewals confirmations requests"),
     (
         "backend/redis/check",
         "mod cluster examination rehearsal subscription shard_channel rights proxy settings \

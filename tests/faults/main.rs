@@ -7,6 +7,7 @@ mod by_hand;
 mod cancellation;
 mod check;
 mod cluster;
+mod confirmations;
 mod credentials;
 mod deadlines;
 mod events;

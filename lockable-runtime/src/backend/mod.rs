@@ -95,6 +95,12 @@ pub(crate) trait Backend: Environment + Administration + Revoking {
     /// waiter.
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()>;
 
+    /// Waits until a grant counts that was published; none where it does at once. All other verbs wait for that
+    /// themselves.
+    fn confirm(&self, _: &Grant) -> Option<Reply<()>> {
+        None
+    }
+
     /// Reports every grant of that origin; answers once that is sure.
     fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()>;
 

@@ -344,6 +344,24 @@ impl Call for Renew<'_> {
     }
 }
 
+/// The same; and where one of them is held, a write for which `WAIT` can wait.
+pub(crate) struct Confirm<'a>(pub(crate) &'a [Renewal]);
+
+impl Call for Confirm<'_> {
+    type Outcome = Vec<Result<Renewed, RedisError>>;
+    const SCRIPT: Script = Script::Renew;
+
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        let mut command = Renew(self.0).command(namespace, verb, text);
+        command.arg("write");
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
+        Renew(self.0).outcome(reply)
+    }
+}
+
 fn renewed(outcome: Value) -> Result<Renewed, RedisError> {
     match outcome {
         Value::Int(1) => Ok(Renewed::Held),
