@@ -224,7 +224,11 @@ impl Backend for Redis {
     fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
         let router = self.router.clone();
         Box::pin(async move {
-            Ok(router.run(from.slot, &Transfer { from: &from, to: &to }).await?.found)
+            let found = router.run(from.slot, &Transfer { from: &from, to: &to }).await?.found;
+            if found == Renewed::Held && router.confirms() {
+                Box::pin(router.confirm(to)).await?;
+            }
+            Ok(found)
         })
     }
 
