@@ -33,6 +33,11 @@ impl Directory {
         }
     }
 
+    /// Where no process is to be found.
+    pub(crate) fn unknown() -> Self {
+        Self(None)
+    }
+
     pub(crate) fn find(&self, id: Option<ProcessId>) -> Known<'_> {
         let (Some(processes), Some(id)) = (&self.0, id) else { return Known::Unknown };
         let found = processes.iter().find(|process| process.id() == id);

@@ -96,6 +96,10 @@ impl Failure {
         Self::new("internal", code::INTERNAL, message)
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn code(&self) -> u8 {
         self.exit_code
     }

@@ -74,6 +74,7 @@ fn perform(arguments: Arguments) -> Result<Exit, Failure> {
             Verb::Ls(arguments) => commands::ls(&connection, arguments, json).await,
             Verb::Show(arguments) => commands::show(&connection, arguments, json).await,
             Verb::Release(arguments) => commands::release(&connection, arguments, json).await,
+            Verb::Wait(arguments) => commands::wait(&connection, arguments, json).await,
             Verb::Check(arguments) => commands::check(&connection, &arguments, json).await,
             Verb::Watcher(arguments) => run::watch(arguments, json).await,
         };

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::backend::Held;
 use crate::backend::Seen;
-use crate::types::owner::{HolderId, LockValue, ProcessId, TokenParts};
+use crate::types::owner::{HolderId, LockValue, Mark, ProcessId, TokenParts};
 
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) or a listing found it.
 ///
@@ -30,6 +30,9 @@ pub enum HolderKind {
     KeptByMinHold,
     /// A lock without a holder: a `once` call ended well, and until the end of its period no other one runs.
     Done,
+    /// A lock that is on its way from one process to another: a [`Ticket`](crate::Ticket) has it, until it is redeemed or
+    /// its time is over.
+    Ticket,
     /// A value that another library wrote; it keeps the lock taken all the same.
     Foreign,
     /// Data of another type, which is no lock: calls for the lock fail with
@@ -98,7 +101,7 @@ impl Holder {
         self.held_since
     }
 
-    /// Returns the process that has the lock; `None` if it is unknown.
+    /// Returns the process that has the lock; `None` if it is unknown, and of a ticket, which no process has.
     ///
     /// [`Admin::processes`](crate::admin::Admin::processes) shows where it runs, if it is connected.
     #[cfg(feature = "admin")]
@@ -133,10 +136,11 @@ impl Holder {
         Self {
             kind: match token.mark {
                 None => HolderKind::Exclusive,
+                Some(Mark::Ticket) => HolderKind::Ticket,
                 Some(_) if token.is_done() => HolderKind::Done,
                 Some(_) => HolderKind::KeptByMinHold,
             },
-            process: Some(token.process),
+            process: (token.mark != Some(Mark::Ticket)).then_some(token.process),
             held_since: token.attempted_at.map(since),
             request_id: token.identity.map(ToOwned::to_owned),
             ..foreign

@@ -12,7 +12,7 @@
 //! | `tower` | `lockable_runtime::tower::RequestIdLayer`, for axum, tonic and others | off |
 //! | `metrics` | metrics (counters and histograms) through the `metrics` facade; see [`telemetry`] | off |
 //! | `admin` | `Locker::admin`: listing locks, and asking their holders to stop; holders stop on request without it too | off |
-//! | `serde` | keys, fencing tokens and request ids in serialized data, and the report of a check as JSON | off |
+//! | `serde` | keys, fencing tokens, tickets and request ids in serialized data, and the report of a check as JSON | off |
 #![allow(
     rustdoc::redundant_explicit_links,
     reason = "the texts' links are needed outside of rustdoc"
@@ -52,6 +52,7 @@ mod worker;
 
 pub use hold::guard::LockGuard;
 pub use hold::set::{Leases, LockSet};
+pub use hold::ticket::IntoTicketError;
 pub use holder::{HeldSince, Holder, HolderKind};
 pub use lease::Lease;
 pub use locker::{
@@ -66,6 +67,7 @@ pub use request_id::RequestId;
 pub use request_id::tower;
 pub use types::credentials::Credentials;
 pub use types::error::{LockError, LockErrorKind};
+pub use types::ticket::{Ticket, TicketError};
 pub use types::token::{FencingToken, FencingTokenError};
 pub use types::{key::LockKey, options::OnLost};
 

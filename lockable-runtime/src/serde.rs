@@ -1,5 +1,5 @@
-//! What serialized data have of this crate's types: keys, fencing tokens and request ids, and the report of a
-//! check. Written by hand, because a derive costs every user more to build than this.
+//! What serialized data have of this crate's types: keys, fencing tokens, tickets and request ids, and the
+//! report of a check. Written by hand, because a derive costs every user more to build than this.
 
 use serde_core::de::{Deserialize, Deserializer, Error};
 use serde_core::ser::{Serialize, SerializeStruct, Serializer};
@@ -7,6 +7,7 @@ use serde_core::ser::{Serialize, SerializeStruct, Serializer};
 use crate::check::{Code, Finding, Report, Severity};
 use crate::request_id::RequestId;
 use crate::types::key::LockKey;
+use crate::types::ticket::Ticket;
 use crate::types::token::FencingToken;
 
 /// As its number.
@@ -34,6 +35,20 @@ impl Serialize for LockKey {
 impl<'de> Deserialize<'de> for LockKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::new(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// As its text, which is a [secret](Ticket#its-text-is-a-secret).
+impl Serialize for Ticket {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.expose_secret())
+    }
+}
+
+/// From the text of a ticket.
+impl<'de> Deserialize<'de> for Ticket {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -135,6 +150,15 @@ mod tests {
         assert!(refused::<LockKey>(json!("")).contains("the key is empty"));
         assert!(refused::<LockKey>(json!("a}b")).contains("only as a hash tag"));
         assert!(refused::<LockKey>(json!(7)).contains("expected a string"));
+    }
+
+    #[test]
+    fn a_ticket_is_text_checked_when_read() {
+        let text = "lockable-ticket:1:00000000000000ff:7:1f0c9a57d2e84b36.1764000000123456:k%3A7";
+        let ticket: Ticket = text.parse().unwrap();
+        assert_eq!(to_value(&ticket).unwrap(), json!(text));
+        assert_eq!(back(&ticket), ticket);
+        assert!(refused::<Ticket>(json!("k:7")).contains("no ticket"));
     }
 
     #[test]

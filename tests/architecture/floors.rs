@@ -18,12 +18,12 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("testing", "mod locks staged internals"),
     (
         "locker",
-        "global scope blocking connect environment builder defaults url_settings mod lead request_all request \
+        "global scope blocking connect environment builder defaults url_settings mod lead request_all redeem request \
          acquire inspect",
     ),
-    ("locker/acquire", "set mod permit call in_line acquirer"),
-    ("admin", "revoke mod locks held waiter process"),
-    ("hold", "mod run set guard grant reentry"),
+    ("locker/acquire", "set mod redeem permit call in_line acquirer"),
+    ("admin", "revoke mod locks held changes waiter process"),
+    ("hold", "mod run set ticket guard grant reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan age"),
     ("waiters", "mod turn stake lines holders table line"),
@@ -37,15 +37,15 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     ("backend/memory", "outside listing nodes revoking permits mod change state"),
     ("backend/redis", "admin mod verbs route check topology batch pubsub wire connect known fault"),
-    ("backend/redis/route", "renewals in_parts mod hops"),
+    ("backend/redis/route", "confirmations renewals in_parts mod hops"),
     (
         "backend/redis/topology",
         "mod refreshes slots single seats watch sentinels elections map_requests pace table maps votes \
          server connections latest_releases",
     ),
     ("backend/redis/known", "mod fence times"),
-    ("backend/redis/admin", "revoking mod sweep queue look clients call"),
-    ("backend/redis/batch", "mod acquire releases renewals requests"),
+    ("backend/redis/admin", "revoking mod sweep queue look changes clients call"),
+    ("backend/redis/batch", "mod acquire releases renewals confirmations requests"),
     (
         "backend/redis/check",
         "mod cluster examination rehearsal subscription shard_channel rights proxy settings \
@@ -69,7 +69,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("check", "mod code grant"),
     (
         "types",
-        "mod options lanes parameters credentials reporting selection client_name namespace tag permit slot key \
+        "mod options lanes parameters credentials reporting selection ticket client_name namespace tag permit slot key \
          hole token owner random error reason percent redact escape label metric_keys no_metric_keys \
          grow_only clock together written duration process generation seeded",
     ),

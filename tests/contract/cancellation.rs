@@ -180,7 +180,10 @@ async fn a_given_up_wait_for_a_loss_misses_nothing<F: Fixture>(store: &F) {
 }
 
 /// Nothing is left of a call that is given up at any point.
-async fn leaves_nothing<F: Fixture, C: Future>(store: &F, start: impl AsyncFn(&Locker) -> C) {
+pub(crate) async fn leaves_nothing<F: Fixture, C: Future>(
+    store: &F,
+    start: impl AsyncFn(&Locker) -> C,
+) {
     let locker = store.locker().await;
     let check = async |_| assert_nothing_left(store, &locker).await;
     at_every_poll(async || start(&locker).await, check).await;
@@ -188,7 +191,10 @@ async fn leaves_nothing<F: Fixture, C: Future>(store: &F, start: impl AsyncFn(&L
 
 /// Gives a call up after each number of polls, until one is enough for it to end, and at each point on the way
 /// of what it sent: not sent yet, sent, answered. Each time the check learns whether it has ended.
-async fn at_every_poll<C: Future>(start: impl AsyncFn() -> C, check: impl AsyncFn(bool)) {
+pub(crate) async fn at_every_poll<C: Future>(
+    start: impl AsyncFn() -> C,
+    check: impl AsyncFn(bool),
+) {
     for turns in 0..TURNS {
         for polls in 0.. {
             let mut call = Box::pin(start().await);

@@ -66,5 +66,6 @@ mod reentry;
 mod release;
 mod renewal;
 mod sets;
+mod tickets;
 mod verbs;
 mod waiting;

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask operations` repeats each as often as shows a rare failure.
 
+mod failovers;
 mod listing;
 mod revoking;
 mod support;

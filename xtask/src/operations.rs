@@ -28,7 +28,7 @@ struct Part {
     tests: &'static [&'static [&'static str]],
 }
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     Part {
         name: "sets",
         tests: &[
@@ -51,6 +51,13 @@ const PARTS: [Part; 5] = [
         tests: &[
             &["--test", "contract", "once::", "--", "--include-ignored"],
             &["--test", "faults", "once::"],
+        ],
+    },
+    Part {
+        name: "tickets",
+        tests: &[
+            &["--test", "contract", "tickets::", "--", "--include-ignored"],
+            &["--test", "faults", "tickets::"],
         ],
     },
     Part { name: "other clients", tests: &[&["--test", "languages", "beside::"]] },

@@ -16,7 +16,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub(crate) use self::check::Check;
 pub(crate) use self::connection::Connection;
-pub(crate) use self::operator::{Ls, Release, Show};
+pub(crate) use self::operator::{Await, Ls, Release, Show};
 pub(crate) use self::run::{Command, End, Run, Watcher};
 #[cfg(unix)]
 pub(crate) use self::run::{Permits, Wait};
@@ -78,9 +78,10 @@ impl Arguments {
         let others = match &self.verb {
             Verb::Run(run) => run.spans(),
             Verb::Release(release) => vec![("--grace", Some(release.grace))],
-            Verb::Ls(_)
-            | Verb::Show(_)
-            | Verb::Check(_)
+            Verb::Wait(wait) => vec![("--for", wait.limit)],
+            Verb::Ls(ls) => vec![("--watch", ls.watch)],
+            Verb::Show(show) => vec![("--watch", show.watch)],
+            Verb::Check(_)
             | Verb::Completions(_)
             | Verb::Man(_)
             | Verb::Watcher(_)
@@ -116,6 +117,7 @@ pub(crate) enum Verb {
     Ls(Ls),
     Show(Show),
     Release(Release),
+    Wait(Await),
     Check(Check),
     Run(Run),
     Completions(Completions),
@@ -146,11 +148,11 @@ const EXIT_CODES: &str = "\
 Exit codes:
     0      done; `run`: the command's own code, or 128 and the number of the signal that ended it
     1      `check`: the report has an error; with --strict, an error or a warning
-    2      the arguments are invalid, or the key holds other data than a lock
+    2      the arguments are invalid, the key holds other data than a lock, or --yes is missing
     3      `show`, `release`: the lock is free
-    4      `release`: the holder was not asked or did not stop, and still has the lock
+    4      `release`: a holder was not asked or did not stop, and still has the lock
    69      Redis does not reply, or refuses the request
-   75      `run`: another holder has the lock
+   75      `run`: another holder has the lock; `wait`: at the end of --for it is still held
   124      `run`: the lock was lost or revoked, or --max-hold was over, and the command was ended
   125      lockable itself failed
   126/127  `run`: the command cannot be run, or was not found";

@@ -1,20 +1,22 @@
 //! `lockable ls`: the locks that are held.
 
-use std::cmp::Reverse;
-
-use lockable_runtime::HeldSince;
 use lockable_runtime::LockError;
 use lockable_runtime::admin::{HeldLock, Locks};
 
 use crate::arguments::{Connection, Ls};
+use crate::commands::{HEADINGS, locks, none, watch};
 use crate::connect;
 use crate::directory::Directory;
 use crate::failure::Failure;
-use crate::output::lock::{LockLine, held, holder, left, place};
+use crate::output::lock::{LockLine, order, row};
 use crate::output::progress::Progress;
 use crate::output::{json, note, table::Table};
 
 pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Result<u8, Failure> {
+    if let Some(pause) = arguments.watch {
+        let watched = watch::listing(connection, &arguments, pause, json);
+        return watch::until_interrupted(watched).await;
+    }
     let admin = connect::locker(connection)?.admin();
     let directory = Directory::first_of(&admin).await?;
     // Who cannot count keys may list locks all the same.
@@ -22,14 +24,7 @@ pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Re
     if !arguments.fast {
         warn_of_many(keys, json);
     }
-    let mut locks = admin.locks();
-    if let Some(pattern) = &arguments.pattern {
-        locks = locks.matching(pattern);
-    }
-    if arguments.fast {
-        locks = locks.unthrottled();
-    }
-    let listing = Listing { locks, progress: Progress::new(keys) };
+    let listing = Listing { locks: locks(&admin, &arguments), progress: Progress::new(keys) };
     let Listed { count, failed } =
         if json { objects(listing, &directory).await } else { rows(listing, &directory).await };
     if let Some(error) = failed {
@@ -53,21 +48,6 @@ impl Listed {
     fn fails(&mut self, error: LockError) {
         self.failed.get_or_insert(error);
     }
-}
-
-/// What was looked for, and where.
-fn none(connection: &Connection, pattern: Option<&str>) -> String {
-    let (prefix, place) = (connect::prefix(connection), connect::place(connection));
-    let (prefix, place) = (prefix.unwrap_or_default(), place.unwrap_or_default());
-    let form = pattern.unwrap_or("*");
-    let advice = if !prefix.is_empty() && form.starts_with(&prefix) {
-        "; write the pattern without the prefix".to_owned()
-    } else if !form.contains(['*', '?', '[']) {
-        format!("; try: {}", connect::command(connection, "ls", &[&format!("{form}*")]))
-    } else {
-        String::new()
-    };
-    format!("no lock `{prefix}{form}` is held on {place}{advice}")
 }
 
 fn warn_of_many(keys: u64, json: bool) {
@@ -145,20 +125,10 @@ async fn rows(mut locks: Listing, directory: &Directory) -> Listed {
 
 /// Those that most wait for are first, and of these the one that was asked for first; `false` where no one reads it.
 fn write(table: &mut Table<6>, found: &mut Vec<HeldLock>, directory: &Directory) -> bool {
-    found.sort_by_key(|lock| {
-        (Reverse(lock.queued()), lock.holder().held_since().map(HeldSince::earliest))
-    });
+    found.sort_by_key(order);
     found.drain(..).for_each(|lock| table.add(row(&lock, directory)));
     table.flush()
 }
-
-fn row(lock: &HeldLock, directory: &Directory) -> [String; 6] {
-    let it = lock.holder();
-    let process = place(directory.find(it.process()));
-    [lock.name().to_owned(), holder(it), process, held(it), left(it), lock.queued().to_string()]
-}
-
-const HEADINGS: [&str; 6] = ["KEY", "HOLDER", "PROCESS", "HELD", "LEFT", "WAITING"];
 
 /// From that many million keys on it is said how long it takes.
 const MANY: u64 = 10;

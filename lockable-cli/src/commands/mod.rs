@@ -1,20 +1,28 @@
 //! What an operator asks: one command a file.
 
 mod check;
+mod look;
 mod ls;
+mod news;
+mod next;
 mod release;
 mod second_look;
 mod show;
 mod silence;
 mod texts;
+mod wait;
+mod watch;
 
 pub(crate) use self::check::check;
 pub(crate) use self::ls::ls;
 pub(crate) use self::release::release;
 pub(crate) use self::show::show;
 pub(crate) use self::texts::{completions, man};
+pub(crate) use self::wait::wait;
 
-use crate::arguments::Connection;
+use lockable_runtime::admin::{Admin, Locks};
+
+use crate::arguments::{Connection, Ls};
 use crate::connect;
 use crate::failure::{Failure, code};
 
@@ -38,3 +46,27 @@ fn no_lock(key: &str) -> Failure {
     let message = format!("`{key}` holds data that is no lock; it was not changed");
     Failure::new("wrong-type", code::USAGE, message)
 }
+
+/// The listing that was asked for.
+fn locks(admin: &Admin, arguments: &Ls) -> Locks {
+    let locks = admin.locks().matching(arguments.pattern.as_deref().unwrap_or("*"));
+    if arguments.fast { locks.unthrottled() } else { locks }
+}
+
+/// What was looked for, and where.
+fn none(connection: &Connection, pattern: Option<&str>) -> String {
+    let (prefix, place) = (connect::prefix(connection), connect::place(connection));
+    let (prefix, place) = (prefix.unwrap_or_default(), place.unwrap_or_default());
+    let form = pattern.unwrap_or("*");
+    let advice = if !prefix.is_empty() && form.starts_with(&prefix) {
+        "; write the pattern without the prefix".to_owned()
+    } else if !form.contains(['*', '?', '[']) {
+        format!("; try: {}", connect::command(connection, "ls", &[&format!("{form}*")]))
+    } else {
+        String::new()
+    };
+    format!("no lock `{prefix}{form}` is held on {place}{advice}")
+}
+
+/// Of a list of locks.
+const HEADINGS: [&str; 6] = ["KEY", "HOLDER", "PROCESS", "HELD", "LEFT", "WAITING"];

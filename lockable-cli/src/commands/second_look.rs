@@ -69,11 +69,9 @@ impl SecondLook {
 }
 
 impl Seen {
-    /// What is left before, and that long afterwards: more than was left without a renewal, or not.
+    /// What is left before, and that long afterwards.
     fn of(before: Option<Duration>, remaining: Option<Duration>, looked: Duration) -> Self {
-        let without = before.map(|before| before.saturating_sub(looked).saturating_add(CLOCKS));
-        let was_renewed = remaining.zip(without).is_some_and(|(now, without)| now > without);
-        Self { remaining, looked, was_renewed }
+        Self { remaining, looked, was_renewed: was_renewed(before, remaining, looked) }
     }
 
     fn of_lease(&self) -> String {
@@ -93,6 +91,16 @@ impl Seen {
     }
 }
 
+/// Whether more is left after that time than would be without a renewal.
+pub(super) fn was_renewed(
+    before: Option<Duration>,
+    remaining: Option<Duration>,
+    looked: Duration,
+) -> bool {
+    let without = before.map(|before| before.saturating_sub(looked).saturating_add(CLOCKS));
+    remaining.zip(without).is_some_and(|(now, without)| now > without)
+}
+
 /// When a lock ends by itself.
 fn end(remaining: Option<Duration>) -> String {
     remaining.map_or_else(
@@ -108,7 +116,7 @@ pub(super) fn end_of(process: &Process) -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "between two looks no event is waited for")]
-async fn pause(duration: Duration) {
+pub(super) async fn pause(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 

@@ -1,5 +1,8 @@
 //! One lock, its holder and those who wait for it, as words and as JSON.
 
+use std::cmp::Reverse;
+use std::time::SystemTime;
+
 use lockable_runtime::admin::{HeldLock, Process, ProcessId, Waiter};
 use lockable_runtime::{HeldSince, Holder, HolderKind};
 use serde::Serialize;
@@ -97,11 +100,27 @@ impl<'a> ProcessLine<'a> {
     }
 }
 
+/// The cells of a lock in a list: its name, its holder and its process, how long it is held and lasts, and who waits.
+pub(crate) fn row(lock: &HeldLock, directory: &Directory) -> [String; 6] {
+    let it = lock.holder();
+    let process = match it.kind() {
+        HolderKind::Ticket => "-".to_owned(),
+        _ => place(directory.find(it.process())),
+    };
+    [lock.name().to_owned(), holder(it), process, held(it), left(it), lock.queued().to_string()]
+}
+
+/// Those that most wait for are first, and of these the one that was asked for first.
+pub(crate) fn order(lock: &HeldLock) -> (Reverse<usize>, Option<SystemTime>) {
+    (Reverse(lock.queued()), lock.holder().held_since().map(HeldSince::earliest))
+}
+
 pub(crate) fn kind(kind: HolderKind) -> &'static str {
     match kind {
         HolderKind::Exclusive => "exclusive",
         HolderKind::KeptByMinHold => "kept-by-min-hold",
         HolderKind::Done => "done",
+        HolderKind::Ticket => "ticket",
         HolderKind::Foreign => "foreign",
         HolderKind::NoLock => "no-lock",
         _ => "other",
@@ -113,10 +132,17 @@ pub(crate) fn holder(holder: &Holder) -> String {
     match holder.kind() {
         HolderKind::KeptByMinHold => "kept by min_hold".to_owned(),
         HolderKind::Done => "done".to_owned(),
+        HolderKind::Ticket => ticket(holder),
         HolderKind::Foreign => "another library".to_owned(),
         HolderKind::NoLock => "data that is no lock".to_owned(),
         _ => holder.request_id().unwrap_or("-").to_owned(),
     }
+}
+
+/// No process has the lock of a ticket, so that its time is what matters.
+fn ticket(holder: &Holder) -> String {
+    let end = holder.remaining().and_then(|rest| SystemTime::now().checked_add(rest));
+    end.map_or_else(|| "ticket".to_owned(), |end| format!("ticket, until {}", iso(end)))
 }
 
 /// `5.0s`, or `<5.0s` for a lock that was waited for.

@@ -1,9 +1,11 @@
 //! What is written, for people and for programs.
 
 pub(crate) mod escape;
+pub(crate) mod facts;
 pub(crate) mod json;
 pub(crate) mod lock;
 pub(crate) mod progress;
+pub(crate) mod screen;
 pub(crate) mod shell;
 pub(crate) mod table;
 pub(crate) mod times;

@@ -46,7 +46,7 @@ impl Drop for Progress {
     }
 }
 
-fn words(scanned: u64, of: u64) -> String {
+pub(crate) fn words(scanned: u64, of: u64) -> String {
     // Keys come and go meanwhile, and a cluster scans the slots that have moved again.
     match scanned.saturating_mul(100).checked_div(of) {
         Some(percent) => format!("{}% of {of} keys scanned", percent.min(99)),

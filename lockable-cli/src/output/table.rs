@@ -27,10 +27,19 @@ impl<const N: usize> Table<N> {
 
     /// Writes what there is; `false` where no one reads it any more.
     pub(crate) fn flush(&mut self) -> bool {
+        if self.rows.is_empty() {
+            return true;
+        }
+        let lines = self.draw();
+        self.headings = None;
+        lines.iter().all(|line| write_line(line))
+    }
+
+    /// Takes the lines of what there is, under their heading. A table that is drawn again and again only grows wider.
+    pub(crate) fn draw(&mut self) -> Vec<String> {
         let rows = std::mem::take(&mut self.rows);
-        let headings = self.headings.take_if(|_| !rows.is_empty());
-        let headings = headings.map(|headings| headings.map(str::to_owned));
-        headings.into_iter().chain(rows).all(|row| write_line(&self.line(&row)))
+        let headings = self.headings.map(|headings| headings.map(str::to_owned));
+        headings.into_iter().chain(rows).map(|row| self.line(&row)).collect()
     }
 
     fn line(&self, row: &[String; N]) -> String {

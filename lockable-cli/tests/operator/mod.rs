@@ -1,6 +1,7 @@
-//! What an operator sees and does: `ls`, `show`, `release` and `check`, and that the texts show it as it is.
+//! What an operator sees and does: `ls`, `show`, `release`, `wait` and `check`, and that the texts show it as it is.
 
 mod holders;
+mod many;
 mod names;
 mod output;
 mod permits;
@@ -8,3 +9,5 @@ mod release;
 mod texts;
 mod topologies;
 mod transcripts;
+mod waiting;
+mod watch;

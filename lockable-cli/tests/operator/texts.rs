@@ -6,7 +6,7 @@ use lockable_tests::Server;
 
 use crate::program::{lockable, outcome, with};
 
-const COMMANDS: [&str; 7] = ["ls", "show", "release", "check", "run", "completions", "man"];
+const COMMANDS: [&str; 8] = ["ls", "show", "release", "wait", "check", "run", "completions", "man"];
 
 /// No text needs a server.
 fn text(arguments: &[&str]) -> String {

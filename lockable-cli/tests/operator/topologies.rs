@@ -1,9 +1,12 @@
 //! The same where several servers have the locks: in a cluster, and behind Sentinels.
 
+use std::process::Stdio;
+
 use lockable_tests::{Cluster, Proxy, Sentinels, Server};
 
 use super::holders::service_at;
-use crate::program::{LIMIT, impatient, outcome, run, with};
+use super::watch::Watch;
+use crate::program::{LIMIT, impatient, lockable, outcome, run, with};
 
 #[test]
 fn the_locks_of_every_node_are_shown_and_released() {
@@ -18,9 +21,12 @@ fn the_locks_of_every_node_are_shown_and_released() {
     for (key, holder) in keys.iter().zip(holders) {
         let (code, said, _) = with(&url, &["show", key]);
         assert!(code == 0 && said.contains("process  shop@"), "{said}");
+        let mut waits = lockable(&url);
+        let mut waits = waits.args(["wait", key]).stdout(Stdio::null()).spawn().unwrap();
         let (code, said, why) = with(&url, &["release", key, "--grace", "1m"]);
         assert!(code == 0 && said.contains(&format!("{key}: released by ")), "{said}{why}");
         assert_eq!(holder.end().0, Some(124));
+        assert_eq!(waits.wait().unwrap().code(), Some(0));
         assert_eq!(with(&url, &["show", key]).0, 3);
     }
 }
@@ -33,7 +39,14 @@ fn a_dead_node_hides_no_other_nodes_locks() {
     let [dead, alive] = cluster.first_masters().collect::<Vec<_>>()[..] else { panic!("two") };
     let [lost, there] = [dead, alive].map(|master| key_at(&cluster, master));
     let holders = [&lost, &there].map(|key| service_at(&cluster.url(), "shop", key, &[]));
+    let mut watch = Watch::start(&cluster.url(), &["ls", "--watch=100ms"]);
+    let mut lines = std::iter::repeat_with(|| watch.line());
+    assert!(lines.any(|line| line.starts_with(&format!("   {lost} "))));
     dead.kill();
+    // Whether it is held is unknown, and that of the other one is known.
+    assert!(lines.any(|line| line.starts_with(&format!("?  {lost} "))));
+    assert!(lines.any(|line| line.starts_with(&format!("   {there} "))));
+    watch.end();
     for options in [&["ls"][..], &["ls", "--json"]] {
         let (code, said, why) = with(&cluster.url(), options);
         assert_eq!(code, 69, "{said}{why}");

@@ -71,7 +71,7 @@ fn transcript(text: &str) -> String {
 }
 
 /// The columns of a table are as wide as what is in them, so more than one blank is a wildcard too.
-fn pattern(line: &str) -> String {
+pub(super) fn pattern(line: &str) -> String {
     let wildcard = |word| if str::is_empty(word) || varies(word) { ANY } else { word };
     let words = line.split(' ').filter(|_| !line.is_empty()).map(wildcard);
     words.fold(String::new(), |pattern, word| match word {

@@ -27,6 +27,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::changes::Changes;
 pub use self::held::HeldLock;
 pub use self::locks::Locks;
 pub use self::process::Process;
@@ -38,6 +39,7 @@ use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 pub use crate::types::owner::{HolderId, IdError, ProcessId};
 
+mod changes;
 mod held;
 mod locks;
 mod process;
@@ -179,6 +181,23 @@ impl Admin {
         let queued = self.link.backend_here()?.queue(key.clone()).await;
         let queued = queued.map_err(|fault| fault.about(&key, &self.link.reporting))?;
         Ok(queued.iter().map(Waiter::of).collect())
+    }
+
+    /// Returns what changes of this key's lock and its queue are reported by; `None` when the backend reports none.
+    ///
+    /// That needs the rights `+client|tracking` and `+client|caching`. It opens a connection of its own.
+    ///
+    /// # Errors
+    /// As [`holder`](Admin::holder).
+    ///
+    /// # Cancel safety
+    /// The call only reads, so dropping the future changes nothing.
+    #[doc(hidden)]
+    pub async fn changes(&self, key: impl AsRef<str>) -> Result<Option<Changes>, LockError> {
+        let key = self.key(key.as_ref())?;
+        let changes = self.link.backend_here()?.changes(key.clone()).await;
+        let changes = changes.map_err(|fault| fault.about(&key, &self.link.reporting))?;
+        Ok(changes.map(Changes::new))
     }
 
     /// Returns the processes that are connected and lock, sorted by service and host.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::{Admin, HeldLock};
 use crate::backend::{Audience, Fault, Release, Revocation, Seen, Verb};
+use crate::holder::HolderKind;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::owner::TokenParts;
 use crate::types::reason::Reason;
@@ -36,6 +37,9 @@ impl Admin {
     /// - Calls of one process may pass a lock on under one owner token. For the server that is one hold, and the
     ///   request stops the call that has the lock when the message arrives.
     /// - A lock with `min_hold` stays taken until that is over, even if its holder has stopped.
+    ///
+    /// A [ticket](crate::HolderKind::Ticket) is released at once: no process has the lock, so nothing overlaps. It
+    /// cannot be redeemed any more.
     ///
     /// # Errors
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply.
@@ -143,6 +147,15 @@ impl Admin {
         Ok(if found == Release::Released { Forced::Released } else { Forced::Changed })
     }
 
+    /// Releases the lock of a ticket: no one is at work that could be asked.
+    async fn free(&self, held: &HeldLock) -> Result<Revoked, LockError> {
+        let start = self.link.backend.now();
+        let Some(owner) = &held.owner else { return Ok(Revoked::Changed) };
+        let found = self.take(held, owner.clone().into_bytes()).await?;
+        let after = self.link.backend.now().since(start);
+        Ok(if found == Release::Released { Revoked::Released { after } } else { Revoked::Changed })
+    }
+
     async fn take(&self, held: &HeldLock, owner: Vec<u8>) -> Result<Release, LockError> {
         let link = &self.link;
         let key = held.key();
@@ -228,6 +241,9 @@ impl Revoke {
     async fn ask(self) -> Result<Revoked, LockError> {
         let Self { admin, held, reason, grace } = self;
         let backend = admin.link.backend_here()?;
+        if held.holder().kind() == HolderKind::Ticket {
+            return admin.free(&held).await;
+        }
         let may_listen = held.owner.as_ref().is_some_and(|owner| has_process(owner.text()));
         let patience = if may_listen { LISTENS_WITHIN.min(grace) } else { Duration::ZERO };
         let start = backend.now();
@@ -350,7 +366,7 @@ fn has_process(owner: &str) -> bool {
 
 /// Whether it is kept now by its `min_hold`, and was acquired by that owner.
 fn is_kept_of(owner: &str, now: &str) -> bool {
-    let is_kept = |owner| TokenParts::parse(owner).is_some_and(|acquired| acquired.mark.is_some());
+    let is_kept = |owner| TokenParts::parse(owner).is_some_and(|acquired| acquired.is_kept());
     let token = if is_kept(owner) { owner.get(1..) } else { Some(owner) };
     is_kept(now) && now.get(1..) == token
 }
@@ -367,6 +383,7 @@ mod tests {
             assert!(is_kept_of(&owner, &marked("~")) && is_kept_of(&owner, &marked("=")));
             assert!(!is_kept_of(&owner, &marked("")) && !is_kept_of(&owner, "~another"));
             assert!(!is_kept_of(&owner, "~fedcba9876543210.1700000000000000 req-1"));
+            assert!(!is_kept_of(&owner, &marked("@")));
         }
         assert!(has_process(token) && !has_process(&marked("~")) && !has_process("another"));
     }

@@ -1,6 +1,9 @@
 //! What operators ask a backend for, as the third part of its contract.
 
+use std::future::ready;
 use std::time::Duration;
+
+use tokio::sync::watch;
 
 use super::fault::{Fault, Reply};
 use crate::types::client_name::ClientName;
@@ -26,6 +29,14 @@ pub(crate) trait Administration {
 
     /// Who waits for a lock, the next one first.
     fn queue(&self, key: LockKey) -> Reply<Vec<Queued>>;
+
+    /// Receives a value whenever a lock or its queue may have changed since the value before, or since this; closed when
+    /// nothing is reported any more. `None` where the store reports none, at all or to this user.
+    ///
+    /// A report is a hint, and there are at most twenty in a second.
+    fn changes(&self, _key: LockKey) -> Reply<Option<watch::Receiver<()>>> {
+        Box::pin(ready(Ok(None)))
+    }
 
     /// The connections of processes that lock; one process may have several.
     fn clients(&self) -> Reply<Vec<Client>>;

@@ -60,6 +60,7 @@ pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
 /// - The same attempt, asked again while it is granted, is granted again: verbs may be repeated.
 /// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data.
 /// - `renew` moves the end of a grant only forwards, and makes nothing that is not there.
+/// - `transfer` gives a lock to the other attempt only if this one has it, and fencing tokens stay as they are.
 /// - `release` of an attempt that is not the holder changes nothing. Before the end of its `min_hold`,
 ///   it leaves the lock taken until then, by no holder who could renew it.
 /// - A key that holds anything but a lock is left as it is.
@@ -84,12 +85,21 @@ pub(crate) trait Backend: Environment + Administration + Revoking {
     /// concerns one lease leaves the others as they are.
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>>;
 
+    /// Gives a lock from one owner token to another, for the whole lease of that: to a ticket, or to its holder.
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed>;
+
     /// Acquires the lock when the attempt's turn has come, or queues the attempt for it.
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued>;
 
     /// Takes the attempt out of the queue; a lock that it was granted meanwhile is passed to the next
     /// waiter.
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()>;
+
+    /// Waits until a grant counts that was published; none where it does at once. All other verbs wait for that
+    /// themselves.
+    fn confirm(&self, _: &Grant) -> Option<Reply<()>> {
+        None
+    }
 
     /// Reports every grant of that origin; answers once that is sure.
     fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()>;

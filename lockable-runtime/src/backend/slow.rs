@@ -80,6 +80,16 @@ impl Backend for Arc<Slow> {
         })
     }
 
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
+        let this = Arc::clone(self);
+        let takes = self.renewal_takes.load(Relaxed);
+        Box::pin(async move {
+            to.mark_sent(this.now());
+            this.reach(takes).await;
+            this.memory.transfer(from, to).await
+        })
+    }
+
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
         self.questions.fetch_add(1, Relaxed);
         let this = Arc::clone(self);

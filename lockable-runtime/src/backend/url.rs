@@ -17,6 +17,8 @@ pub(crate) struct Settings {
     /// What this process is called at a server.
     pub(crate) service: Option<String>,
     pub(crate) deadlines: Deadlines,
+    /// How many replicas have to have a lock.
+    pub(crate) replicas: u8,
     #[cfg(feature = "tls")]
     pub(crate) root_certificate: Option<Vec<u8>>,
     /// A certificate and its key.
@@ -39,6 +41,10 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
         return Err(invalid(format!("the URL has no scheme; write one of {SCHEMES}")));
     };
     match scheme {
+        "memory" if settings.replicas > 0 => Err(LockError::new(
+            LockErrorKind::InvalidOption,
+            "a store in memory has no `replicas`; leave that setting out",
+        )),
         "memory" => {
             let memory = Memory::open_as(rest, settings.service.as_deref());
             Ok(Arc::new(memory.map_err(Fault::into_error)?))

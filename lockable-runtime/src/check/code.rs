@@ -97,7 +97,7 @@ codes! {
         "proxy": "connect to the primary itself, unless failovers break the connections of clients",
     /// the URL has a setting for other programs; the subject is its name.
     SettingIgnored = "setting-ignored":
-        "nothing if another program reads it; lockable's settings are `prefix`, `namespace` and `expire`",
+        "nothing if another program reads it; lockable's settings are `prefix`, `namespace`, `expire` and `replicas`",
     /// no key can begin with the locker's prefix.
     InvalidPrefix = "invalid-prefix": "give the locker another `prefix`",
     /// the server may evict locks, or would if its memory had a limit.
@@ -108,12 +108,13 @@ codes! {
     NotPersistent = "not-persistent": "set `appendonly yes`, or check fencing tokens",
     /// a crash loses the newest locks.
     UnsyncedAppends = "unsynced-appends": "set `appendfsync always`, or check fencing tokens",
-    /// a failover loses locks without a limit.
+    /// a failover loses locks without a limit, or those that a replica has not confirmed.
     UnconfirmedReplication =
         "unconfirmed-replication": "set `min-replicas-to-write 1`, and check fencing tokens",
     /// there is no server that could become the primary.
     NoReplica = "no-replica": "add two replicas, and set `min-replicas-to-write 1`",
-    /// with one replica less, as after a failover, the server refuses all writes.
+    /// with one replica less, as after a failover, the server refuses all writes; or fewer are connected than
+    /// `replicas` waits for.
     FewReplicas = "few-replicas": "add a replica, or lower `min-replicas-to-write`",
     /// the server's clock differs from this machine's.
     ClockDiffers =

@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Fault, Release};
+use crate::backend::{Attempt, Fault, Release};
 use crate::hold::grant::{Grant, Over};
 use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
@@ -75,6 +75,8 @@ pub struct LockGuard {
     hold: Option<Hold>,
     /// Of a permit: another call of this process has it once the release was tried.
     lane: Option<Box<Occupied>>,
+    /// Of the ticket that the lock may be by now, while that is not known.
+    pub(super) passing: Option<Arc<Attempt>>,
 }
 
 impl LockGuard {
@@ -86,7 +88,8 @@ impl LockGuard {
         hold: Hold,
     ) -> Self {
         let duty = Some(Known::Granted);
-        Self { lease, releaser, duty, stake: Some(stake), turn, hold: Some(hold), lane: None }
+        let (stake, hold) = (Some(stake), Some(hold));
+        Self { lease, releaser, duty, stake, turn, hold, lane: None, passing: None }
     }
 
     /// Of a permit, whose call is in this lane.
@@ -227,11 +230,29 @@ impl LockGuard {
         outcome
     }
 
-    /// Ends the lease, and its renewal; returns what a release would find, where that is known. A lock
-    /// that the next waiter of this process may have is passed to it without a request.
-    fn end(&mut self) -> Option<Release> {
+    /// A ticket has the lock: nothing of it is left here. Returns what releases it if that one is not used.
+    pub(super) fn leave(mut self) -> Arc<Releaser> {
+        self.end_lease();
+        (self.duty, self.passing) = (None, None);
+        // The calls that wait here are behind another holder.
+        self.turn.take().into_iter().for_each(|turn| turn.lose());
+        Arc::clone(&self.releaser)
+    }
+
+    /// The lock is this guard's still, or a ticket's that no one knows; the background releases it.
+    fn release_either(&mut self, ticket: Arc<Attempt>) {
+        self.end_lease();
+        self.duty = None;
+        let held = Arc::clone(self.lease.attempt());
+        self.releaser.defer_either(held, ticket, self.lane.take());
+        self.turn.take().into_iter().for_each(|turn| turn.defer());
+    }
+
+    /// Ends the lease, its renewal and its span.
+    fn end_lease(&mut self) -> Ended {
         self.stake = None;
-        let Ended { status, at, used, is_revoked } = self.lease.end();
+        let ended = self.lease.end();
+        let Ended { status, at, used, is_revoked } = ended;
         let is_lost = matches!(status, Status::Lost(_));
         if let Some(hold) = self.hold.take() {
             let end = match (is_lost, is_revoked) {
@@ -241,6 +262,14 @@ impl LockGuard {
             };
             hold.end(self.lease.shown_key(), self.lease.fencing_token(), at, end);
         }
+        ended
+    }
+
+    /// Ends the lease; returns what a release would find, where that is known. A lock that the next waiter of this
+    /// process may have is passed to it without a request.
+    fn end(&mut self) -> Option<Release> {
+        let Ended { status, is_revoked, .. } = self.end_lease();
+        let is_lost = matches!(status, Status::Lost(_));
         if let Some(turn) = self.turn.take_if(|_| is_lost) {
             turn.lose();
         }
@@ -303,6 +332,9 @@ impl Drop for LockGuard {
         if self.duty.is_some() {
             if self.lease.link().is_inherited() {
                 return self.leave_to_parent();
+            }
+            if let Some(ticket) = self.passing.take().filter(|ticket| ticket.sent_at().is_some()) {
+                return self.release_either(ticket);
             }
             self.end();
         }

@@ -5,3 +5,4 @@ pub(crate) mod guard;
 pub(crate) mod reentry;
 pub(crate) mod run;
 pub(crate) mod set;
+pub(crate) mod ticket;

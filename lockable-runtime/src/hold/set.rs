@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use crate::hold::grant::{Grant, Over, first_lost, is_watched};
 use crate::hold::guard::LockGuard;
+use crate::hold::ticket::Made;
 use crate::lease::Lease;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::ticket::Ticket;
 use crate::types::together::join_all;
 
 /// Several held locks, released together when this is dropped.
@@ -78,6 +80,42 @@ impl LockSet {
     /// When the future is dropped, the releases continue in the background.
     pub async fn release(self) -> Result<(), LockError> {
         join_all(self.guards.into_iter().map(LockGuard::release)).await.into_iter().collect()
+    }
+}
+
+/// Passing the locks to another process.
+impl LockSet {
+    /// Ends the hold here, and leaves each lock taken for `ttl`, for the process that redeems its ticket.
+    ///
+    /// As [`LockGuard::into_ticket`] of each lock, all at the same time; the tickets are in the order of the keys, and
+    /// of equal keys there is one. Each is redeemed by itself, in any order.
+    ///
+    /// # Errors
+    /// The first error in the order of the keys. All locks are released then.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the locks are released in the background.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use std::time::Duration;
+    ///
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let locks = locker.lock_all(["account:7", "account:3"]).acquire().await?;
+    /// for ticket in locks.into_tickets(Duration::from_secs(60)).await? {
+    ///     let guard = locker.redeem(ticket).acquire().await?;
+    ///     guard.release().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn into_tickets(self, ttl: Duration) -> Result<Vec<Ticket>, LockError> {
+        let made = join_all(self.guards.into_iter().map(|guard| guard.pass(ttl))).await;
+        // After an error the tickets that were made are dropped here, which releases their locks.
+        let made = made.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(made.into_iter().map(Made::into_ticket).collect())
     }
 }
 

@@ -403,6 +403,12 @@ impl Lease {
         self.update(|state, now| state.refused(loss, now));
     }
 
+    /// A request goes out that gives the lock to a ticket, or it was answered: renewals are refused meanwhile where it
+    /// has arrived, and that is no loss.
+    pub(crate) fn passes(&self, is_passing: bool) {
+        self.update(|state, _| state.is_passing = is_passing);
+    }
+
     /// Whether the lock is held as far as is known here, and its release has not begun. A deadline that has
     /// passed is left for others to find, so this can be asked under a lock.
     pub(crate) fn is_holding(&self, now: Moment) -> bool {

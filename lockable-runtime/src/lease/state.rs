@@ -28,6 +28,8 @@ pub(crate) struct LeaseState {
     is_revoked: bool,
     /// Why an operator did that, or took the lock away.
     pub(super) reason: Option<Reason>,
+    /// Whether the lock may be a ticket's by now: what renewals find is of no account then.
+    pub(super) is_passing: bool,
     /// Lost or released, once it is.
     end: Option<Status>,
     /// Why the last renewal failed; nothing when it was answered.
@@ -104,6 +106,7 @@ impl LeaseState {
             hold_until,
             is_revoked: false,
             reason: None,
+            is_passing: false,
             end: None,
             unrenewed: None,
         }
@@ -212,7 +215,7 @@ impl LeaseState {
 
     /// A renewal was refused: the lock is free, or another holder has it.
     pub(crate) fn refused(&mut self, loss: Loss, now: Moment) {
-        if self.is_on(now) {
+        if self.is_on(now) && !self.is_passing {
             self.end = Some(Status::Lost(loss));
         }
     }

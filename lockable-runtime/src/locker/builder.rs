@@ -47,6 +47,7 @@ pub struct LockerBuilder {
     prefix: Option<String>,
     namespace: Option<String>,
     expire: Option<Duration>,
+    replicas: Option<u8>,
     reporting: Reporting,
 }
 
@@ -58,6 +59,7 @@ impl LockerBuilder {
             prefix: None,
             namespace: None,
             expire: None,
+            replicas: None,
             reporting: Reporting::default(),
         }
     }
@@ -173,6 +175,45 @@ impl LockerBuilder {
     /// It has priority over the lease in the URL; see [`Locker::connect`].
     pub fn expire(mut self, expire: Duration) -> Self {
         self.expire = Some(expire);
+        self
+    }
+
+    /// Sets how many replicas have to have a lock before it counts; none by default.
+    ///
+    /// With it, a failover to a replica that has confirmed a lock does not lose it. Set it to the number of replicas
+    /// that can be promoted. It has priority over the number in the URL; see [`Locker::connect`]. [Confirmed by
+    /// replicas](crate::guide::failover#confirmed-by-replicas) has the costs and the limits.
+    ///
+    /// # Guarantees
+    /// - A body starts, and a guard is returned, only after this many replicas have received the lock. A lock that a
+    ///   waiting call of this process gets from another one has been confirmed before.
+    /// - A renewal that is not confirmed makes the lease no longer: without one that is, the lock is lost at the end of
+    ///   its lease, and a body that is stopped by that stops.
+    ///
+    /// # What this does not guarantee
+    /// - A failover to a replica that is none of these can lose the lock.
+    /// - A release is not confirmed: a lock that was free may be held again after a failover, until its lease ends.
+    ///
+    /// # Errors
+    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) with `memory://`.
+    /// - [`connect`](LockerBuilder::connect), or the first call, returns [`Refused`](crate::LockErrorKind::Refused) if the
+    ///   server has no `WAIT`, or the user has no right to it.
+    /// - A call returns [`is_unavailable`](LockError::is_unavailable) if fewer replicas confirm the lock within a third of
+    ///   the [`command_deadline`](Self::command_deadline). The lock is released in the background.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::Locker;
+    ///
+    /// let url = "redis-sentinel://s1,s2,s3/mymaster";
+    /// let locker = Locker::builder().url(url).replicas(2).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replicas(mut self, count: u8) -> Self {
+        self.replicas = Some(count);
         self
     }
 
@@ -399,6 +440,7 @@ impl LockerBuilder {
         self.prefix = self.prefix.or(defaults.prefix);
         let namespace = self.namespace.as_deref().map(Namespace::new).transpose()?;
         self.settings.namespace = namespace.or(defaults.namespace).unwrap_or_default();
+        self.settings.replicas = self.replicas.or(defaults.replicas).unwrap_or_default();
         let ttl = self.expire.map(|expire| Ttl::new("expire", expire)).transpose()?;
         let ttl = ttl.or(defaults.expire).unwrap_or_default();
         let command_deadline = self.settings.deadlines.command;

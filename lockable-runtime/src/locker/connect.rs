@@ -24,7 +24,7 @@ impl Locker {
     ///   that name. Its timers are those of the caller's runtime, whose clock a test may pause.
     ///
     /// # Settings in the URL
-    /// Every URL takes three parameters, so that a service needs no code for them:
+    /// A URL takes these parameters, so that a service needs no code for them:
     /// `redis://host:6379/0?prefix=shop:&namespace=shop:lockable&expire=30s`.
     ///
     /// | parameter | the same as | value |
@@ -32,6 +32,7 @@ impl Locker {
     /// | `prefix` | [`LockerBuilder::prefix`] | a text, percent-encoded where it has `&`, `#`, `%` or white space; `prefix=` is no prefix |
     /// | `namespace` | [`LockerBuilder::namespace`] | a text, as for `prefix`, but not empty |
     /// | `expire` | [`LockerBuilder::expire`] | a duration as in the attribute: `30s`, `1500ms`, `1m30s`, or a whole number of seconds, which is no multiple of 1000 |
+    /// | `replicas`, not with `memory://` | [`LockerBuilder::replicas`] | a number from 0 to 255 |
     ///
     /// What the builder sets has priority over the URL, and the URL over the default. The only other parameters are
     /// those of the address: `protocol=resp3`, the two of Sentinels, and `db`, `user` and `pass` of a socket. Any

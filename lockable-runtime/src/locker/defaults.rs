@@ -13,6 +13,7 @@ pub(super) struct Defaults {
     pub(super) prefix: Option<String>,
     pub(super) namespace: Option<Namespace>,
     pub(super) expire: Option<Ttl>,
+    pub(super) replicas: Option<u8>,
 }
 
 impl Defaults {
@@ -34,6 +35,7 @@ impl Defaults {
             "prefix" => parameter.set(&mut self.prefix, prefix(value()?)?)?,
             "namespace" => parameter.set(&mut self.namespace, namespace(&value()?)?)?,
             "expire" => parameter.set(&mut self.expire, expire(&value()?)?)?,
+            "replicas" => parameter.set(&mut self.replicas, replicas(&value()?)?)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -63,6 +65,10 @@ fn expire(text: &str) -> Result<Ttl, LockError> {
     Ttl::new("expire", duration).map_err(|error| invalid(&error.to_string()))
 }
 
+fn replicas(text: &str) -> Result<u8, LockError> {
+    text.parse().map_err(|_| invalid("`replicas` is no number from 0 to 255"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -88,6 +94,19 @@ mod tests {
         let (defaults, url) = split("redis://host/0?namespace=shop%3Alockable&x=1");
         assert_eq!(defaults.namespace, Some(Namespace::new("shop:lockable").unwrap()));
         assert_eq!((defaults.prefix, url), (None, "redis://host/0?x=1".to_owned()));
+    }
+
+    #[test]
+    fn a_url_sets_replicas() {
+        let replicas = |url: &str| split(url).0.replicas;
+        assert_eq!(replicas("redis://host/0?replicas=2"), Some(2));
+        assert_eq!(replicas("redis://host/0?replicas=0"), Some(0));
+        for query in ["replicas=", "replicas=-1", "replicas=256", "replicas=secret"] {
+            assert!(refusal(query).contains("`replicas` is no number from 0 to 255"), "{query}");
+        }
+        let error = Locker::builder().url("memory://").replicas(1).connect_lazy().unwrap_err();
+        assert_eq!(error.kind(), LockErrorKind::InvalidOption, "{error}");
+        assert!(error.to_string().contains("leave that setting out"), "{error}");
     }
 
     #[test]

@@ -12,11 +12,12 @@ use crate::holder::Holder;
 use crate::locker::acquire::Acquirer;
 use crate::locker::inspect::inspect;
 use crate::locker::request::LockRequest;
-use crate::types::error::LockError;
+use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::{LockKey, MAX_KEYS, counted};
 use crate::types::namespace::Namespace;
 use crate::types::options::{Terms, Ttl};
 use crate::types::permit::Permits;
+use crate::types::ticket::Ticket;
 
 pub(crate) mod acquire;
 pub(crate) mod blocking;
@@ -27,6 +28,7 @@ mod environment;
 pub(crate) mod global;
 pub(crate) mod inspect;
 pub(crate) mod lead;
+mod redeem;
 pub(crate) mod request;
 mod request_all;
 pub(crate) mod scope;
@@ -118,6 +120,55 @@ impl Locker {
         keys: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> LockRequest<Vec<LockKey>> {
         self.request_all(&self.0.prefix, keys, Terms::default())
+    }
+
+    /// Makes a request for the lock that this ticket has; nothing happens until it is acquired.
+    ///
+    /// [`LockGuard::into_ticket`](crate::LockGuard::into_ticket) has made the ticket, in this process or in another one.
+    /// The locker has to have the same store and a prefix with which the ticket's key begins; others refuse it before
+    /// anything is sent. Each ticket is redeemed once.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # let guard = locker.lock("order:7").acquire().await?;
+    /// # let message = guard.into_ticket(Duration::from_secs(60)).await?.expose_secret();
+    /// let ticket = message.parse()?;
+    /// let stock = locker.redeem(ticket).renew().run(async { 41 + 1 }).await?;
+    /// # assert_eq!(stock, 42);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn redeem(&self, ticket: Ticket) -> LockRequest<Ticket> {
+        let Shared { acquirer, prefix, ttl, .. } = &*self.0;
+        let terms = Terms { ttl: *ttl, ..Terms::default() };
+        let ticket = self.accepts(&ticket).map(|()| ticket);
+        LockRequest::new(Arc::clone(acquirer), ticket, prefix.len(), terms)
+    }
+
+    /// # Errors
+    /// When no lock of this locker can be the ticket's.
+    fn accepts(&self, ticket: &Ticket) -> Result<(), LockError> {
+        let Shared { prefix, namespace, .. } = &*self.0;
+        let refused = |why| {
+            let message = format!("the ticket is of {why}");
+            LockError::new(LockErrorKind::InvalidOption, message).with_key(ticket.key().as_str())
+        };
+        if !ticket.is_of(self.link().backend.store()) {
+            let name = self.backend_name();
+            return Err(refused(format!(
+                "another store than {name}; write the same hosts and database in the URLs of both processes"
+            )));
+        }
+        let Some(name) = ticket.key().as_str().strip_prefix(&**prefix) else {
+            return Err(refused(format!(
+                "a key outside of this locker's prefix `{prefix}`; redeem it with the prefix of the locker that made it"
+            )));
+        };
+        namespace.held(prefix, name).map(drop)
     }
 
     /// A request for several locks, as [`request`](Self::request) makes one for one.

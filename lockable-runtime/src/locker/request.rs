@@ -187,6 +187,11 @@ impl<K: Keys> LockRequest<K> {
         self.with(Terms::try_once)
     }
 
+    /// For a ticket, which has its lock already.
+    pub(super) fn redeeming(self) -> Self {
+        self.with(Terms::redeem)
+    }
+
     /// Changes the terms; the first mistake stays.
     fn with(mut self, change: impl FnOnce(&mut Terms) -> Result<(), LockError>) -> Self {
         self.key = self.key.and_then(|key| match change(&mut self.terms) {

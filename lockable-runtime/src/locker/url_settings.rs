@@ -96,9 +96,9 @@ impl Kind {
     fn settings(self) -> impl Iterator<Item = &'static str> {
         let more: &[_] = match self {
             Self::Memory => &[],
-            Self::Server => &["protocol"],
-            Self::Sentinels => &["protocol", "sentinel_user", "sentinel_password"],
-            Self::Socket => &["protocol", "db", "user", "pass"],
+            Self::Server => &["replicas", "protocol"],
+            Self::Sentinels => &["replicas", "protocol", "sentinel_user", "sentinel_password"],
+            Self::Socket => &["replicas", "protocol", "db", "user", "pass"],
         };
         ["prefix", "namespace", "expire"].into_iter().chain(more.iter().copied())
     }
@@ -137,6 +137,7 @@ impl Kind {
         let is_about_tls = ["insecure", "verify"].iter().any(|word| name.contains(word))
             || ["ssl", "tls"].iter().any(|start| name.starts_with(start));
         match &*name {
+            "replicas" if self == Self::Memory => Some(OF_SERVERS),
             _ if self == Self::Memory => None,
             _ if is_about_tls => Some(TLS),
             _ if self == Self::Socket => None,
@@ -177,6 +178,8 @@ const DATABASE: &str = "write the number of the database as the path, as in `red
 
 const LOGIN: &str = "write `user:password@` in front of the host";
 
+const OF_SERVERS: &str = "a store in memory has no replicas";
+
 const OF_SENTINELS: &str = "it is for `redis-sentinel://` alone";
 
 #[cfg(test)]
@@ -206,7 +209,7 @@ mod tests {
             "rediss://host?prefix=#insecure",
             "redis-sentinel://a,b/mm?sentinel_user=u&sentinel_password=p@w",
             "redis+unix:///run/a@b.sock?db=1&user=u&pass=p",
-            "redis-cluster://a,b?protocol=resp3",
+            "redis-cluster://a,b?protocol=resp3&replicas=1",
             "memory://?prefix=shop:\n",
             "memory://name",
             "no url",
@@ -227,6 +230,7 @@ mod tests {
             ("redis://host?%70refix=x", "prefix"),
             ("memory://?expiry=5s", "expire"),
             ("redis+unix:///s?DB=1", "db"),
+            ("redis-cluster://a,b?replica=1", "replicas"),
             ("redis-sentinel://a/mm?sentinel-user=x", "sentinel_user"),
         ] {
             for error in refusals(written) {
@@ -251,6 +255,7 @@ mod tests {
             ("redis://host/0#prefix=canary", "nothing behind a `#`"),
             ("redis://host/0#insecure", "nothing behind a `#`"),
             ("memory://name#a", "nothing behind a `#`"),
+            ("memory://?replicas=1", "has no replicas"),
             ("memory://user:canary@x", "`memory://name`"),
         ] {
             for error in refusals(url) {

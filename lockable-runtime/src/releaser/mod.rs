@@ -109,6 +109,30 @@ impl Releaser {
         }));
     }
 
+    /// Releases the first of these, or the second, which it may have become without an answer.
+    ///
+    /// Nothing can give the lock to the second any more once the first is released or over. So that comes first, and
+    /// what is found of the second then is final.
+    pub(crate) fn defer_either(
+        self: &Arc<Self>,
+        first: Arc<Attempt>,
+        second: Arc<Attempt>,
+        lane: Option<Box<Occupied>>,
+    ) {
+        if !self.accept(Arc::clone(&second), Known::Unknown, lane, None) {
+            return;
+        }
+        let this = Arc::clone(self);
+        self.link.backend.detach(Box::pin(async move {
+            let (backend, limit) = (&this.link.backend, this.link.command_deadline);
+            let end = first.lapses_at().unwrap_or_default().after(limit);
+            while try_release(&this.link, &first).await.is_err() && backend.now() < end {
+                backend.timer(limit).await;
+            }
+            this.learn(&second, Some(Known::Releasing));
+        }));
+    }
+
     /// Lets [`shutdown()`] wait until this is dropped.
     pub(crate) fn pending(&self) -> Pending {
         Pending::begin(&self.backlog)

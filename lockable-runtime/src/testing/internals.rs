@@ -84,6 +84,15 @@ impl VerbAttempt {
         self.0.owner.as_ref()
     }
 
+    /// The same acquisition once a ticket has its lock, for that long.
+    ///
+    /// # Errors
+    /// When the time is invalid.
+    pub fn ticket(&self, ttl: Duration) -> Result<Self, LockError> {
+        let (key, owner) = (self.0.key.clone(), self.0.owner.of_ticket());
+        Ok(Self(Arc::new(Attempt::owned(key, Ttl::new("ttl", ttl)?, owner))))
+    }
+
     /// The same acquisition, which is known to have the permit of this name.
     ///
     /// # Errors
@@ -284,6 +293,19 @@ impl Verbs {
     /// The backend's.
     pub async fn leave(&self, attempt: &VerbAttempt) -> Result<(), LockError> {
         self.backend.leave(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)
+    }
+
+    /// Gives the lock from one attempt to another.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub async fn transfer(
+        &self,
+        from: &VerbAttempt,
+        to: &VerbAttempt,
+    ) -> Result<impl Debug + use<>, LockError> {
+        let (from, to) = (Arc::clone(&from.0), Arc::clone(&to.0));
+        self.backend.transfer(from, to).await.map_err(Fault::into_error)
     }
 
     /// Sends the grants that are handed to the waiters of this process.

@@ -38,6 +38,7 @@ pub(crate) mod selection;
 pub(crate) mod slot;
 #[cfg(any(feature = "redis", feature = "__internals", test))]
 pub(crate) mod tag;
+pub(crate) mod ticket;
 pub(crate) mod together;
 pub(crate) mod token;
 pub(crate) mod written;

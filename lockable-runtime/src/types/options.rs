@@ -180,6 +180,18 @@ impl Terms {
     /// # Errors
     /// When they say how the call waits.
     pub(crate) fn try_once(&mut self) -> Result<(), LockError> {
+        self.never_wait("write `acquire` or `run`, or")
+    }
+
+    /// Makes them those of a ticket.
+    ///
+    /// # Errors
+    /// As of [`try_once`](Self::try_once).
+    pub(crate) fn redeem(&mut self) -> Result<(), LockError> {
+        self.never_wait("a ticket has its lock already, so")
+    }
+
+    fn never_wait(&mut self, instead: &str) -> Result<(), LockError> {
         let option = match self.wait {
             Wait::AtMost(_) => "wait",
             Wait::Never | Wait::Forever if self.fair => "fair",
@@ -188,9 +200,7 @@ impl Terms {
                 return Ok(());
             }
         };
-        Err(invalid(format!(
-            "`{option}` is for calls that wait; write `acquire` or `run`, or leave `{option}` out"
-        )))
+        Err(invalid(format!("`{option}` is for calls that wait; {instead} leave `{option}` out")))
     }
 
     /// Makes these the terms of one who campaigns until it leads.

@@ -120,14 +120,18 @@ impl FromStr for ProcessId {
 pub struct HolderId(u32);
 
 impl HolderId {
-    /// FNV-1a, folded: other versions have to find the same. Of a long value only as much counts as a listing reads.
+    /// Folded: other versions have to find the same. Of a long value only as much counts as a listing reads.
     pub(crate) fn of(owner: &LockValue) -> Self {
-        let add =
-            |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
-        let hash = owner.0.iter().take(LockValue::MAX_BYTES).fold(0xCBF2_9CE4_8422_2325, add);
+        let hash = fnv_1a(owner.0.iter().take(LockValue::MAX_BYTES));
         let folded = (hash >> 32) ^ (hash & u64::from(u32::MAX));
         Self(u32::try_from(folded).unwrap_or_default())
     }
+}
+
+/// FNV-1a: a hash that is the same in every process and version, and no secret.
+pub(super) fn fnv_1a<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
+    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    bytes.fold(0xCBF2_9CE4_8422_2325, add)
 }
 
 /// With the digits that are meant everywhere else.
@@ -248,14 +252,21 @@ pub(crate) struct TokenParts<'a> {
 #[cfg(feature = "redis")]
 const FOR_WAITERS: Duration = Duration::from_secs(1);
 
-/// What is in front of the owner token of a lock that was released before its minimum hold was over.
+/// What is in front of the owner token of a lock that no process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// `~`: it is kept only until then.
+    /// `~`: it was released before its minimum hold was over, and is kept only until then.
     Kept,
     /// `=`: for those who wait, a second longer.
     KeptForWaiters,
+    /// `@`: a ticket has it.
+    ///
+    /// See "How does a ticket pass a lock to another process?" in DESIGN.md.
+    Ticket,
 }
+
+/// The mark of a ticket. Scripts compare it as a part of the owner token, and write none in front of it.
+pub(super) const TICKET: char = '@';
 
 /// The value of a lock without the `+` that its first waiter writes in front of an owner token which a command would
 /// delete. All other values stay as they are: another program may have written them.
@@ -273,9 +284,14 @@ fn is_released_by_command(value: &[u8]) -> bool {
 }
 
 impl<'a> TokenParts<'a> {
+    /// Whether the lock was released, and stays taken.
+    pub(crate) fn is_kept(&self) -> bool {
+        matches!(self.mark, Some(Mark::Kept | Mark::KeptForWaiters))
+    }
+
     /// Whether the lock is done. The mark alone says no more than that it is kept, as by `min_hold`.
     pub(crate) fn is_done(&self) -> bool {
-        self.mark.is_some() && self.is_of_once
+        self.is_kept() && self.is_of_once
     }
 
     /// `None` for a value that another library wrote.
@@ -283,6 +299,7 @@ impl<'a> TokenParts<'a> {
         let (mark, owner) = match value.split_at_checked(1) {
             Some(("~", owner)) => (Some(Mark::Kept), owner),
             Some(("=", owner)) => (Some(Mark::KeptForWaiters), owner),
+            Some((mark, owner)) if mark.starts_with(TICKET) => (Some(Mark::Ticket), owner),
             _ => (None, value),
         };
         let (acquisition, identity) = match owner.split_once(' ') {

@@ -1,5 +1,15 @@
 //! Percent-encoding, as URLs and the names of connections have it.
 
+/// The text with what is no plain character of a URL percent-encoded.
+pub(crate) fn escaped(text: &str) -> String {
+    let written = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' | b'!' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(written).collect()
+}
+
 /// The text without percent-encoding.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
     let mut pieces = text.split('%');

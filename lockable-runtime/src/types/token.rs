@@ -11,7 +11,7 @@ use crate::types::clock::Moment;
 use crate::types::error::LockError;
 #[cfg(feature = "redis")]
 use crate::types::owner::ORIGIN_DIGITS;
-use crate::types::owner::{ONCE, ProcessId, number_of_try};
+use crate::types::owner::{ONCE, ProcessId, TICKET, number_of_try};
 use crate::types::random::random;
 
 /// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
@@ -76,12 +76,16 @@ impl OwnerToken {
         self
     }
 
+    /// The same acquisition once a ticket has its lock. No holder has this token, and scripts release it.
+    pub(crate) fn of_ticket(&self) -> Self {
+        Self(format!("{TICKET}{}", self.0))
+    }
+
     pub(crate) fn is_of_once(&self) -> bool {
         self.0.split(' ').next().is_some_and(|acquisition| acquisition.ends_with(ONCE))
     }
 
-    /// A token that the backend sent.
-    #[cfg(any(feature = "redis", feature = "__internals"))]
+    /// A token that the backend sent, or that was in a ticket.
     pub(crate) fn received(text: &str) -> Self {
         Self(text.to_owned())
     }

@@ -130,6 +130,21 @@ impl Lines {
         }));
     }
 
+    /// Brings a grant to its line, or releases it.
+    fn take(self: &Arc<Self>, grant: Grant) {
+        let line = self.line_of(&grant);
+        match self.on(&line, |line, now| line.granted(&grant, now)) {
+            Some(actions) => self.perform_all(&line, actions),
+            // With another origin it may be one to a process that was started from the same image.
+            None if !self.origin.is_of(&grant.owner) => {}
+            None => {
+                let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
+                unwanted.mark_sent(self.link.backend.now());
+                self.releaser.defer(unwanted, Known::Releasing);
+            }
+        }
+    }
+
     /// The line that a grant is for: of its lock, or the lane whose attempt was granted this permit.
     fn line_of(&self, grant: &Grant) -> LockKey {
         let expects = |line: &Line<Answer>| line.expects(&grant.owner);
@@ -236,17 +251,13 @@ impl Drop for Open<'_> {
 impl Events for Lines {
     fn on_grant(&self, grant: Grant) {
         let Some(this) = self.this.upgrade() else { return };
-        let line = this.line_of(&grant);
-        match this.on(&line, |line, now| line.granted(&grant, now)) {
-            Some(actions) => this.perform_all(&line, actions),
-            // With another origin it may be one to a process that was started from the same image.
-            None if !this.origin.is_of(&grant.owner) => {}
-            None => {
-                let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
-                unwanted.mark_sent(this.link.backend.now());
-                this.releaser.defer(unwanted, Known::Releasing);
+        let Some(confirmed) = self.link.backend.confirm(&grant) else { return this.take(grant) };
+        self.link.backend.detach(Box::pin(async move {
+            // One that does not count is as if its message were lost: the line asks again.
+            if confirmed.await.is_ok() {
+                this.take(grant);
             }
-        }
+        }));
     }
 
     fn on_broken(&self, fault: &Fault, concerns: &dyn Fn(Slot) -> bool) {

@@ -56,9 +56,9 @@ impl Waiters {
         }
     }
 
-    /// A call comes into its lane, where no other is; it asks or waits next.
-    pub(crate) fn enter_lane(&self, lane: &Lane) -> Stake {
-        Stake::new(&self.lines, self.lines.holders.at(&lane.line), Role::IsOver)
+    /// A call comes that waits for no other of its locker: it is alone in its lane, or has a ticket.
+    pub(crate) fn enter_alone(&self, line: &LockKey) -> Stake {
+        Stake::new(&self.lines, self.lines.holders.at(line), Role::IsOver)
     }
 
     /// How many calls ask for this lock now.

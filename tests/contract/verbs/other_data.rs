@@ -35,7 +35,7 @@ fn other_data_are_left_as_they_are() {
 
 /// Where the other data are, what is there otherwise, and the verb; then what is in its answer, who has the
 /// lock after it, and who waits, as far as these are not other data.
-const CASES: [(Place, Before, &str, &str, &str, &str); 36] = [
+const CASES: [(Place, Before, &str, &str, &str, &str); 38] = [
     (Lock, Held, "acquire", "the key holds other data", "", ""),
     (Lock, Held, "enqueue", "the key holds other data", "", ""),
     (Lock, Held, "release", "(Taken, None)", "", ""),
@@ -47,6 +47,7 @@ const CASES: [(Place, Before, &str, &str, &str, &str); 36] = [
     (Lock, Awaited, "leave the queue", "()", "", ""),
     (Lock, Held, "renew", "[Taken]", "", ""),
     (Lock, Held, "renew all", "[Taken, Held, Taken]", "", ""),
+    (Lock, Held, "transfer", "Taken", "", ""),
     (Lock, Held, "inspect", "the key holds other data", "", ""),
     // The lock is held by then: the caller releases it.
     (Fence, Free, "acquire", "the fence counter `", "3", ""),
@@ -73,6 +74,7 @@ const CASES: [(Place, Before, &str, &str, &str, &str); 36] = [
     (Queue, Held, "leave", "()", "", ""),
     (Queue, Awaited, "leave the queue", "()", "0", ""),
     (Queue, Held, "renew all", "[Held, Held, Held]", "0", ""),
+    (Queue, Held, "transfer", "Held", "3", ""),
     (Queue, Held, "inspect", "Some((\"0\", ", "0", ""),
 ];
 
@@ -145,6 +147,7 @@ fn verb(words: &str) -> What {
         "leave the queue" => What::Leave { attempt: 1 },
         "renew" => What::Renew { batch: vec![(0, Some(LIFE))] },
         "renew all" => What::Renew { batch: vec![(0, Some(LIFE)), (2, Some(LIFE)), (0, None)] },
+        "transfer" => What::Transfer { attempt: 0, next },
         "inspect" => What::Inspect { key: 0 },
         other => panic!("no verb is called {other}"),
     }

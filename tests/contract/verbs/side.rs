@@ -92,6 +92,7 @@ impl Side {
                 let (asked, verbs) = self.one(*attempt);
                 said(&self.wait(verbs.leave(&asked.attempt)))
             }
+            What::Transfer { attempt, next } => self.transfer(*attempt, *next),
             What::Inspect { key } => self.inspect(*key),
             _ => String::new(),
         }
@@ -114,8 +115,13 @@ impl Side {
             verbs.attempt_of_try(name, ttl, identity)
         };
         let attempt = attempt.unwrap();
-        self.numbers.insert(attempt.owner().to_owned(), number);
-        self.asked.push(Asked { attempt, key, process, ttl, waits });
+        self.add(Asked { attempt, key, process, ttl, waits })
+    }
+
+    fn add(&mut self, asked: Asked) -> usize {
+        let number = self.asked.len();
+        self.numbers.insert(asked.attempt.owner().to_owned(), number);
+        self.asked.push(asked);
         number
     }
 
@@ -163,6 +169,23 @@ impl Side {
             }
             Err(error) => error.to_string(),
         }
+    }
+
+    /// The lock of a ticket goes to a new attempt, and any other to a ticket.
+    fn transfer(&mut self, attempt: usize, next: Next) -> String {
+        let key = self.asked[attempt].key;
+        let next = match next {
+            Next::Known(next) => next,
+            Next::New { process, ttl } if self.asked[attempt].attempt.owner().starts_with('@') => {
+                self.attempt(key, process, ttl, true)
+            }
+            Next::New { process, ttl } => {
+                let ticket = self.asked[attempt].attempt.ticket(ttl).unwrap();
+                self.add(Asked { attempt: ticket, key, process, ttl, waits: false })
+            }
+        };
+        let (next, verbs) = self.one(next);
+        said(&self.wait(verbs.transfer(&self.asked[attempt].attempt, &next.attempt)))
     }
 
     fn inspect(&self, key: usize) -> String {

@@ -32,6 +32,8 @@ pub(super) enum What {
     ReleaseAll { attempts: Vec<(usize, Duration)> },
     ReleaseTo { attempt: usize, next: Next, keep: Duration },
     Leave { attempt: usize },
+    // To a ticket of the attempt, or from a ticket to a new attempt.
+    Transfer { attempt: usize, next: Next },
     Inspect { key: usize },
     PutForeign { key: usize, text: &'static str, life: Option<Duration> },
     Delete { key: usize },
@@ -44,7 +46,7 @@ pub(super) enum What {
     Advance,
 }
 
-/// Who is queued with a release.
+/// Who is queued with a release, or has the lock of another one then.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
     New { process: usize, ttl: Duration },
@@ -130,6 +132,11 @@ impl What {
             90 => Self::Flush,
             91 => Self::CountAhead { key },
             92..94 => Self::LoseCount { key, life: (dice.below(2) == 0).then_some(10 * LONGEST) },
+            94..97 => {
+                let made = ticket_of(scene.asked, ending);
+                let next = made.map_or(Next::New { process, ttl }, Next::Known);
+                Self::Transfer { attempt: ending, next }
+            }
             _ => Self::Advance,
         }
     }
@@ -153,6 +160,9 @@ impl What {
             Self::ReleaseTo { attempt, next: Next::New { .. }, keep } => {
                 Self::ReleaseTo { attempt: *attempt, next: Next::Known(asked - 1), keep: *keep }
             }
+            Self::Transfer { attempt, next: Next::New { .. } } => {
+                Self::Transfer { attempt: *attempt, next: Next::Known(asked - 1) }
+            }
             verb if verb.is_verb() => verb.clone(),
             _ => return None,
         })
@@ -163,6 +173,7 @@ impl What {
         match self {
             Self::Release { attempt, .. }
             | Self::ReleaseTo { attempt, .. }
+            | Self::Transfer { attempt, .. }
             | Self::Leave { attempt } => Some(*attempt),
             Self::Renew { batch } => batch.first().map(|(attempt, _)| *attempt),
             _ => self.asks(asked),
@@ -245,6 +256,12 @@ impl Next {
             _ => Self::New { process: dice.process(), ttl: dice.life() },
         }
     }
+}
+
+/// The ticket of an attempt, where one was made.
+fn ticket_of(asked: &[Asked], attempt: usize) -> Option<usize> {
+    let owner = format!("@{}", asked[attempt].attempt.owner());
+    asked.iter().position(|other| other.attempt.owner() == owner)
 }
 
 /// Mostly one who has a lock.

@@ -14,7 +14,7 @@ const LEASE: Duration = Duration::from_secs(6);
 /// No client can prevent it: without settings of the servers, both primaries grant the same lock.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_isolated_primary_without_settings_has_a_second_holder() {
-    let split = Split::of(Sentinels::builder()).await;
+    let split = Split::of(Sentinels::builder(), "").await;
     assert!(
         split.old.lease().is_held() && split.new.lease().is_held(),
         "this is what the settings are for"
@@ -28,7 +28,14 @@ async fn a_least_number_of_replicas_ends_the_old_lease_first() {
     let builder = Sentinels::builder()
         .server_config("min-replicas-to-write", "1")
         .server_config("min-replicas-max-lag", "1");
-    let split = Split::of(builder).await;
+    let split = Split::of(builder, "").await;
+    assert!(split.old.lease().is_lost());
+    split.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn renewals_that_no_replica_confirms_end_the_old_lease_first() {
+    let split = Split::of(Sentinels::builder(), "?replicas=2").await;
     assert!(split.old.lease().is_lost());
     split.end().await;
 }
@@ -41,11 +48,12 @@ struct Split {
 }
 
 impl Split {
-    async fn of(builder: SentinelsBuilder) -> Self {
+    /// The settings are those of the first client alone.
+    async fn of(builder: SentinelsBuilder, settings: &str) -> Self {
         let group = builder.user("app", "on >word ~* &* +@all").start();
         let doors = group.doors();
         // It could connect to the old primary again, but for the Sentinels, which it does not reach.
-        let url = group.url_through(&doors).replace("://", "://app:word@");
+        let url = group.url_through(&doors).replace("://", "://app:word@") + settings;
         let old = connect_ample(&url).await.lock("k").expire(LEASE).renew().acquire().await;
         let old = old.unwrap();
         // From now on it has a connection for renewals.

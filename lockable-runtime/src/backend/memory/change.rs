@@ -130,6 +130,20 @@ impl<'a> Change<'a> {
         }
     }
 
+    pub(super) fn transfer(&mut self, from: &Attempt, to: &Attempt) -> Renewed {
+        to.mark_sent(self.now);
+        match &mut self.place.lock {
+            None => return Renewed::Absent,
+            Some(lock) if lock.is_held_by(from) => {
+                *lock = Lock::held(&to.owner, self.now.after(to.ttl.duration()));
+            }
+            // The request is repeated.
+            Some(lock) if lock.is_held_by(to) => lock.prolong(to.ttl, self.now),
+            Some(_) => return Renewed::Taken,
+        }
+        Renewed::Held
+    }
+
     /// Releases, and queues the next attempt behind the others, where there is one. The grant is that of
     /// the next attempt, when its turn has come at once.
     pub(super) fn release(

@@ -184,6 +184,10 @@ impl Backend for Arc<Memory> {
         Box::pin(async move { Ok(renewals.into_iter().map(|one| Ok(renew(one))).collect()) })
     }
 
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
+        self.reply(from.key.clone(), move |change| change.transfer(&from, &to))
+    }
+
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
         if attempt.lane.is_some() {
             return self.reply_of(move |store| store.enqueue_for_permit(&attempt));

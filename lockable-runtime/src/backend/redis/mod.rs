@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 use self::connect::hosts::is_scheme;
 use self::route::{Ran, Router};
 use self::topology::Topology;
-use self::verbs::{Acquire, AnyTaken, Enqueue, Inspect, Leave, ReleaseTo};
+use self::verbs::{Acquire, AnyTaken, Enqueue, Inspect, Leave, ReleaseTo, Transfer};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Held,
     Release, Renewal, Renewed, Reply, Settings,
@@ -110,6 +110,14 @@ impl Redis {
         running.join_all().await;
     }
 
+    /// The grant, once it counts.
+    async fn confirmed(&self, grant: Grant) -> Result<Grant, Fault> {
+        if let Some(confirmed) = self.confirm(&grant) {
+            confirmed.await?;
+        }
+        Ok(grant)
+    }
+
     /// A release was answered.
     fn released(&self, attempt: Arc<Attempt>, found: Release) {
         if let (Release::Released, Some(latest)) = (found, &self.topology().latest_releases) {
@@ -125,7 +133,16 @@ impl Backend for Redis {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let router = self.router.clone();
         let slot = attempt.slot;
-        Box::pin(async move { Ok(router.run(slot, &Acquire(&attempt)).await?.found) })
+        Box::pin(async move {
+            let found = router.run(slot, &Acquire(&attempt)).await?.found;
+            if let Acquisition::Granted { permit, .. } = &found
+                && router.confirms()
+            {
+                let permit = permit.clone().map(|permit| attempt.with_permit(permit));
+                Box::pin(router.confirm(permit.unwrap_or(attempt))).await?;
+            }
+            Ok(found)
+        })
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
@@ -152,21 +169,39 @@ impl Backend for Redis {
             let (found, grant) = found;
             let found = sure(found, &before.map(|(found, _)| found), this.name())?;
             this.released(attempt, found);
+            let grant = match grant {
+                // One that does not count is as if it were not known: its line asks again.
+                Some(grant) => this.confirmed(grant).await.ok(),
+                None => None,
+            };
             Ok((found, grant))
         })
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
-        let router = self.router.clone();
+        let this = self.clone();
         Box::pin(async move {
-            let enqueue = Enqueue { router: &router, attempt: &attempt };
-            Ok(router.run(attempt.slot, &enqueue).await?.found)
+            let enqueue = Enqueue { router: &this.router, attempt: &attempt };
+            match this.router.run(attempt.slot, &enqueue).await?.found {
+                Enqueued::Granted(grant) => Ok(Enqueued::Granted(this.confirmed(grant).await?)),
+                waiting => Ok(waiting),
+            }
         })
     }
 
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
         let router = self.router.clone();
         Box::pin(async move { router.run(attempt.slot, &Leave(&attempt)).await.map(drop) })
+    }
+
+    fn confirm(&self, grant: &Grant) -> Option<Reply<()>> {
+        let router = self.router.clone();
+        router.confirms().then(|| {
+            let attempt = Attempt::owned(grant.key.clone(), grant.ttl, grant.owner.clone());
+            let confirmed = async move { router.confirm(Arc::new(attempt)).await };
+            let confirmed: Reply<()> = Box::pin(confirmed);
+            confirmed
+        })
     }
 
     fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
@@ -177,7 +212,24 @@ impl Backend for Redis {
 
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
         let router = self.router.clone();
-        Box::pin(async move { Ok(router.renew(&renewals).await) })
+        Box::pin(async move {
+            let outcomes = router.renew(&renewals).await;
+            if router.confirms() {
+                return Ok(router.confirm_each(renewals, outcomes).await);
+            }
+            Ok(outcomes)
+        })
+    }
+
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
+        let router = self.router.clone();
+        Box::pin(async move {
+            let found = router.run(from.slot, &Transfer { from: &from, to: &to }).await?.found;
+            if found == Renewed::Held && router.confirms() {
+                Box::pin(router.confirm(to)).await?;
+            }
+            Ok(found)
+        })
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {

@@ -10,8 +10,8 @@ use super::wire::command;
 use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
 use super::wire::permits::{Asker, LeaveAll, OneOf};
-use super::wire::script::{self, QueueReply};
-use crate::backend::{self, Acquisition, Attempt, Enqueued, Grant, Held, Reserved};
+use super::wire::script::{self, Call as _, QueueReply};
+use crate::backend::{self, Acquisition, Attempt, Enqueued, Fault, Grant, Held, Renewed, Reserved};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::key::LockKey;
 
@@ -191,6 +191,32 @@ impl Verb for Leave<'_> {
             router.leave_in_parts(&attempt).await?;
         }
         Ok(())
+    }
+}
+
+/// Gives the lock from one owner token to another.
+pub(super) struct Transfer<'a> {
+    pub(super) from: &'a Attempt,
+    pub(super) to: &'a Attempt,
+}
+
+impl Verb for Transfer<'_> {
+    type Found = Renewed;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<Renewed, Failed> {
+        let now = boot_time();
+        let since = self.to.mark_sent(now);
+        let call = script::Transfer { from: self.from, to: self.to };
+        let reply = connection.evaluate(&connection.names.by_text(&call)).await?;
+        call.outcome(reply).map_err(|error| {
+            // As of an acquisition.
+            let proves_absence = since == now && !fault::is_no_answer(&error);
+            connection.failed(&error).map(|fault| Fault { proves_absence, ..fault })
+        })
+    }
+
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Renewed, Failed> {
+        Ok(router.transfer_in_parts(self.from, self.to).await?)
     }
 }
 

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Acquisition, Attempt, Fault, Link, Outcome, Question};
+use crate::backend::{Acquisition, Attempt, Fault, Link, Outcome, Question, Renewed};
 use crate::hold::guard::LockGuard;
 use crate::lease::{Lease, Tenure, schedule};
 use crate::releaser::{Known, Releaser};
 use crate::telemetry::{self, Hold};
 use crate::types::clock::Moment;
-use crate::types::error::LockError;
+use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::lanes::AllLanes;
 use crate::types::options::Terms;
 use crate::types::permit::{Lane, Permits};
+use crate::types::ticket::Ticket;
 use crate::types::token::{FencingToken, Prefix, ReleasedBy};
 use crate::waiters::{Heard, Stake, Turn, Waiters};
 
@@ -127,6 +128,35 @@ impl Acquirer {
         }
     }
 
+    /// Takes over the lock of a ticket.
+    ///
+    /// # Cancel safety
+    /// As [`ask`](Self::ask).
+    pub(super) async fn redeem(
+        &self,
+        ticket: &Ticket,
+        terms: &Terms,
+    ) -> Result<LockGuard, LockError> {
+        let key = ticket.key();
+        self.staged(key)?;
+        let stake = self.waiters.enter_alone(key);
+        let now = self.link.backend.now();
+        let identity = terms.identity.clone().or_else(|| ticket.request_id());
+        let owner = self.prefix.token(now, ReleasedBy::Script, identity.as_ref());
+        let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
+        let attempt = Attempt::owned(key.clone(), terms.ttl, owner).labeled(terms.label);
+        let attempt = Arc::new(attempt);
+        match Asked::of_ticket(self, ticket, &attempt).answer().await {
+            Ok(Acquisition::Granted { fencing_token, since, .. }) => {
+                self.granted(attempt, fencing_token, since, terms, stake)
+            }
+            Ok(Acquisition::Busy | Acquisition::Done) => {
+                Err(LockError::lost(key.as_str(), REDEEMED).with_taken(true))
+            }
+            Err(fault) => Err(fault.about(key, &self.link.reporting)),
+        }
+    }
+
     /// A lock is left taken by the script.
     fn released_by(&self, terms: &Terms) -> ReleasedBy {
         let may_stay_taken = terms.min_hold.is_some() || terms.once.is_some();
@@ -204,6 +234,12 @@ impl Acquirer {
     }
 }
 
+const REDEEMED: &str = "the ticket was not redeemed: another holder has the lock; the ticket was redeemed before, as one \
+                        that is delivered twice, or its time is over";
+
+const OVER: &str = "the ticket was not redeemed, because its lock is free: the time of the ticket is over, it was redeemed \
+                    and released before, or an operator released it; acquire the lock if the work is still to be done";
+
 /// A request and the duty to release what it may grant.
 struct Asked<'a> {
     acquirer: &'a Acquirer,
@@ -215,6 +251,29 @@ impl<'a> Asked<'a> {
     fn new(acquirer: &'a Acquirer, attempt: &'a Arc<Attempt>) -> Self {
         let link = &acquirer.link;
         let question = link.question(attempt.slot, link.backend.try_acquire(Arc::clone(attempt)));
+        Self { acquirer, attempt, question }
+    }
+
+    /// For the lock that a ticket has.
+    fn of_ticket(acquirer: &'a Acquirer, ticket: &Ticket, attempt: &'a Arc<Attempt>) -> Self {
+        let link = &acquirer.link;
+        let fencing_token = ticket.fencing_token();
+        let of_ticket = Attempt::owned(ticket.key().clone(), attempt.ttl, ticket.owner());
+        let found = link.backend.transfer(Arc::new(of_ticket), Arc::clone(attempt));
+        let since = Arc::clone(attempt);
+        let reply = Box::pin(async move {
+            let found = found.await?;
+            let since = since.sent_at().unwrap_or_default();
+            match found {
+                Renewed::Held => Ok(Acquisition::Granted { fencing_token, since, permit: None }),
+                Renewed::Taken => Ok(Acquisition::Busy),
+                Renewed::Absent => {
+                    let fault = Fault::new(LockErrorKind::Lost, OVER);
+                    Err(Fault { proves_absence: true, ..fault })
+                }
+            }
+        });
+        let question = link.question(attempt.slot, reply);
         Self { acquirer, attempt, question }
     }
 

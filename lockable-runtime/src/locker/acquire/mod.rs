@@ -8,6 +8,7 @@ pub(crate) use self::call::Tried;
 use self::call::{busy, patiently};
 use self::in_line::InLine;
 use self::permit::acquire_permit;
+pub(crate) use self::redeem::redeem;
 pub(crate) use self::set::acquire_all;
 use crate::backend::Outcome;
 use crate::telemetry::{self, Acquiring};
@@ -22,6 +23,7 @@ mod acquirer;
 mod call;
 mod in_line;
 mod permit;
+mod redeem;
 mod set;
 
 /// Acquires as the terms say, in the span of that; a limit counts from `start`.

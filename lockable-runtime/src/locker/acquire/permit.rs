@@ -90,7 +90,7 @@ async fn in_line(
 ) -> Result<Tried, LockError> {
     let key = lane.family.key().clone();
     let lane = Arc::new(lane);
-    let mut stake = acquirer.waiters.enter_lane(&lane);
+    let mut stake = acquirer.waiters.enter_alone(&lane.line);
     if asks {
         stake.asks();
         match acquirer.ask(key.clone(), Some(&lane), terms, stake).await? {

@@ -20,7 +20,9 @@ pub(super) fn broken(
 ) -> Vec<String> {
     let mut broken = Vec::new();
     let asker = match what {
-        What::ReleaseTo { next, .. } => Some(next.number(&redis.asked)),
+        What::ReleaseTo { next, .. } | What::Transfer { next, .. } => {
+            Some(next.number(&redis.asked))
+        }
         _ => what.asks(&redis.asked),
     };
     let mut published = 0;
@@ -81,6 +83,7 @@ fn ends(what: &What, who: &str) -> bool {
     match what {
         What::Release { attempt, .. }
         | What::ReleaseTo { attempt, .. }
+        | What::Transfer { attempt, .. }
         | What::Leave { attempt } => is_it(attempt),
         What::ReleaseAll { attempts } => attempts.iter().any(|(attempt, _)| is_it(attempt)),
         _ => false,

@@ -4,12 +4,15 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::Redis;
 use crate::backend::{Administration, Client, Page, Queued, Reply, Seen};
 use crate::types::key::LockKey;
 use crate::types::selection::Selection;
 
 mod call;
+mod changes;
 mod clients;
 mod look;
 mod queue;
@@ -29,6 +32,11 @@ impl Administration for Redis {
     fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
         let router = self.router.clone();
         Box::pin(async move { queue::queue(&router, &key).await })
+    }
+
+    fn changes(&self, key: LockKey) -> Reply<Option<watch::Receiver<()>>> {
+        let router = self.router.clone();
+        Box::pin(async move { changes::changes(&router, key).await })
     }
 
     fn clients(&self) -> Reply<Vec<Client>> {

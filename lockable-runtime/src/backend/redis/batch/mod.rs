@@ -1,6 +1,7 @@
 //! Releases and renewals of many locks in one command.
 
 pub(super) mod acquire;
+pub(super) mod confirmations;
 pub(super) mod releases;
 pub(super) mod renewals;
 pub(crate) mod requests;

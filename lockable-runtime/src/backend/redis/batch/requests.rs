@@ -11,7 +11,7 @@ use ::redis::{Cmd, Pipeline, Value};
 use tokio::sync::oneshot::{Receiver, Sender};
 
 use crate::backend::redis::wire::connection::Connection;
-use crate::backend::redis::wire::outbox::Request;
+use crate::backend::redis::wire::outbox::{MAX_BATCH, Request};
 use crate::backend::redis::wire::script::{Call as _, FreeAll, is_unknown_script};
 use crate::backend::{Attempt, Fault};
 
@@ -91,7 +91,7 @@ impl Sending {
         loop {
             // Tasks that are about to ask as well do so before this one continues.
             behind_others().await;
-            let requests = self.connection.outbox.next();
+            let requests = self.connection.outbox.next(MAX_BATCH);
             self.is_over = requests.is_empty();
             if self.is_over {
                 return;
@@ -115,7 +115,7 @@ impl Drop for Sending {
 ///
 /// Tokio's `yield_now` waits for more: until the worker has looked for events, which takes a system call, and
 /// meanwhile no other worker may run the task.
-fn behind_others() -> impl Future<Output = ()> {
+pub(super) fn behind_others() -> impl Future<Output = ()> {
     let mut is_behind = false;
     poll_fn(move |cx| {
         if is_behind {

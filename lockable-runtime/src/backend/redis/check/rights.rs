@@ -122,6 +122,9 @@ fn of_app(channels: Channels) -> impl Iterator<Item = &'static str> {
     TRIED.into_iter().chain(kind(channels).of_app.iter().copied())
 }
 
+/// What only lockers try that wait for replicas.
+const WAITED: &str = "wait 0 1";
+
 /// The ACL rules that a user lacks.
 pub(super) struct Missing {
     rules: BTreeSet<String>,
@@ -151,7 +154,10 @@ impl Missing {
         let mut missing = Self { rules, unproven, channels, role, is_mute, is_untracked };
         let mut proven = BTreeSet::new();
         let mut all = tried(channels, role);
-        all.extend(delete.filter(|_| role != Role::Reader).map(Delete::tried));
+        if role != Role::Reader {
+            all.extend(delete.map(Delete::tried));
+            all.extend((session.opener.replicas > 0).then_some(WAITED));
+        }
         let commands = all.iter().map(|tried| command(probe, tried, session.opener));
         let commands = pipeline(commands);
         for (tried, reply) in all.into_iter().zip(session.call(&commands).await?) {
@@ -199,7 +205,11 @@ impl Missing {
             && (name != "evalsha" || probe.names.are_cached())
         {
             let is_script = name.starts_with("eval");
-            let advice = if is_script { fault::NO_SCRIPTS } else { fault::NO_COMMAND };
+            let advice = match name {
+                "wait" => fault::NO_WAIT,
+                _ if is_script => fault::NO_SCRIPTS,
+                _ => fault::NO_COMMAND,
+            };
             return Err(failures::failed(name, &fault::explain(&error).1, advice));
         }
         Ok(None)

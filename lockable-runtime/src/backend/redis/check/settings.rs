@@ -27,7 +27,11 @@ pub(super) async fn check(
 ) -> Result<(), Finding> {
     let mut pipeline = Pipeline::new();
     pipeline.cmd("CONFIG").arg("GET").arg(&WANTED).cmd("INFO");
-    let mut settings = Settings { has_failover: standing.has_failover, ..Settings::default() };
+    let mut settings = Settings {
+        has_failover: standing.has_failover,
+        confirming: session.opener.replicas.into(),
+        ..Settings::default()
+    };
     settings.known.extend(standing.shard.map(|shard| replicas(shard.replicas.len())));
     for (reply, source) in session.call(&pipeline).await?.into_iter().zip(SOURCES) {
         match reply.extract_error() {
@@ -55,6 +59,8 @@ struct Settings {
     known: HashMap<String, String>,
     /// Whether another server is to take the place of this one when it fails.
     has_failover: bool,
+    /// How many replicas the locker waits for.
+    confirming: u64,
 }
 
 impl Settings {
@@ -77,7 +83,8 @@ impl Settings {
     }
 
     fn findings(&self) -> impl Iterator<Item = Finding> {
-        [self.memory(), self.persistence(), self.replication()].into_iter().flatten()
+        let found = [self.memory(), self.persistence(), self.replication(), self.confirmation()];
+        found.into_iter().flatten()
     }
 
     /// Every key of a lock has a TTL, so the policies that choose among those with one choose
@@ -123,20 +130,45 @@ impl Settings {
         Some(Finding::new(severity, Code::UnsyncedAppends, message).about("appendfsync"))
     }
 
+    fn confirmation(&self) -> Option<Finding> {
+        let replicas = self.number("connected-slaves").filter(|_| self.confirming > 0)?;
+        confirmation(self.confirming, replicas)
+    }
+
     fn replication(&self) -> Option<Finding> {
         let replicas = self.number("connected-slaves")?;
         if replicas == 0 {
             let message = "the primary has no replica, so there is no failover";
             let finding = Finding::new(Severity::Warning, Code::NoReplica, message);
-            return self.has_failover.then_some(finding);
+            return (self.has_failover && self.confirming == 0).then_some(finding);
         }
         let needed = self.number("min-replicas-to-write")?;
-        if (1..replicas).contains(&needed) {
+        let are_confirmed = needed == 0 && self.confirming > 0;
+        if are_confirmed || (1..replicas).contains(&needed) {
             return None;
         }
         let finding = if needed == 0 { unconfirmed(replicas) } else { too_few(replicas) };
         Some(finding.about("min-replicas-to-write"))
     }
+}
+
+/// Whether the replicas that the locker waits for are there, and are all that may become the primary.
+fn confirmation(needed: u64, replicas: u64) -> Option<Finding> {
+    let (code, message, advice) = if needed > replicas {
+        let message = format!(
+            "no lock can be acquired: `replicas={needed}` waits for more replicas than are connected ({replicas})"
+        );
+        let advice = "start the missing replicas, or lower `replicas`";
+        (Code::FewReplicas, message, advice.to_owned())
+    } else {
+        let message = format!(
+            "`replicas={needed}` waits for {needed} of {replicas} replicas: a failover to another one loses locks"
+        );
+        let advice = format!("set `replicas={replicas}`, for each replica that can be promoted");
+        (Code::UnconfirmedReplication, message, advice)
+    };
+    let finding = Finding::new(Severity::Warning, code, message).advise(advice).about("replicas");
+    (needed != replicas).then_some(finding)
 }
 
 fn unconfirmed(replicas: u64) -> Finding {
@@ -166,7 +198,7 @@ mod tests {
     fn found(settings: &[(&str, &str)]) -> Vec<(Severity, Code)> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let known = settings.iter().map(owned).collect();
-        let settings = Settings { known, has_failover: true };
+        let settings = Settings { known, has_failover: true, confirming: 0 };
         settings.findings().map(|finding| (finding.severity(), finding.code())).collect()
     }
 
@@ -199,6 +231,22 @@ mod tests {
         assert_eq!(replicas("2", "1"), []);
         assert_eq!(replicas("2", "2"), [(Severity::Warning, Code::FewReplicas)]);
         assert_eq!(replicas("1", "1"), [(Severity::Warning, Code::FewReplicas)]);
+    }
+
+    #[test]
+    fn replicas_that_a_locker_waits_for_are_all_of_them() {
+        let found = |confirming, replicas: &str| {
+            let known = [("connected-slaves", replicas), ("min-replicas-to-write", "0")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let settings = Settings { known: known.into(), has_failover: true, confirming };
+            settings.findings().map(|finding| (finding.code(), finding.advice().to_owned())).next()
+        };
+        let few =
+            Some((Code::FewReplicas, "start the missing replicas, or lower `replicas`".into()));
+        assert_eq!((found(1, "0"), found(3, "2"), found(2, "2")), (few.clone(), few, None));
+        let (code, advice) = found(1, "2").unwrap();
+        assert_eq!(code, Code::UnconfirmedReplication);
+        assert_eq!(advice, "set `replicas=2`, for each replica that can be promoted");
     }
 
     #[test]

@@ -70,6 +70,10 @@ pub(crate) struct Opener {
     pub(crate) reports: Reports,
     /// Whether its connections look at locks alone, and so may be of a user who may not lock.
     pub(crate) is_for_reading: bool,
+    /// How many replicas have to have a lock; zero where none has to.
+    pub(crate) replicas: u8,
+    /// Whether its connections wait for those replicas.
+    pub(crate) is_for_confirming: bool,
 }
 
 /// Where one connection leads, and how it logs in there.
@@ -121,6 +125,8 @@ impl Opener {
             demotion: Arc::default(),
             reports: Reports::default(),
             is_for_reading: false,
+            replicas: settings.replicas,
+            is_for_confirming: false,
         };
         Ok((opener, address.way))
     }
@@ -189,6 +195,17 @@ impl Opener {
             // What happens to them is no matter of the leases.
             reports: Reports::default(),
             is_for_reading: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same for connections that wait for replicas, which block while they do.
+    pub(crate) fn for_confirming(&self) -> Self {
+        Self {
+            times: Arc::default(),
+            // Whether their server has the locks is what they find.
+            reports: Reports::default(),
+            is_for_confirming: true,
             ..self.clone()
         }
     }

@@ -333,6 +333,33 @@ pub(crate) fn unsure_release(server: &str) -> Fault {
     ))
 }
 
+/// Fewer replicas than are needed have a lock.
+pub(crate) fn unconfirmed(server: &str, count: u64, needed: u8) -> Fault {
+    Fault::unavailable(format!("{server}: {count} of {needed} replicas have it"))
+}
+
+/// A lock that was held before replicas had confirmed it.
+pub(crate) fn gone(server: &str) -> Fault {
+    Fault::unavailable(format!("{server}: the lock was gone before replicas had it"))
+}
+
+/// A server that does not let `WAIT` be used.
+pub(crate) fn of_wait(server: &str, error: &RedisError) -> Fault {
+    let (kind, cause, advice) = explain(error);
+    let advice = match kind {
+        LockErrorKind::Refused if is_missing_right(error) => WAIT_FORBIDDEN,
+        LockErrorKind::Refused => NO_WAIT,
+        _ => advice,
+    };
+    in_words(server, error, (kind, cause, advice))
+}
+
+const WAIT_FORBIDDEN: &str = "`replicas` needs one right more: grant `+wait` with `ACL SETUSER`";
+
+/// What to do where `WAIT` is unknown, renamed or disabled.
+pub(crate) const NO_WAIT: &str =
+    "`replicas` needs this command; leave that setting out, or use a server that has it";
+
 /// The message never shows the URL, which may hold a password.
 pub(crate) fn bad_url(error: &RedisError) -> LockError {
     let message = format!(

@@ -14,7 +14,7 @@ use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::{Failed, Meaning};
 use crate::backend::redis::wire::script::{
-    Call, FreeOne, Inspect, Names, RenewOne, Seed, is_unknown_script,
+    Call, FreeOne, Inspect, Names, RenewOne, Seed, Transfer, is_unknown_script,
 };
 use crate::backend::{
     Acquisition, Attempt, Enqueued, Fault, Grant, Held, Release, Renewal, Renewed, Reserved,
@@ -113,6 +113,17 @@ impl Router {
     pub(crate) async fn inspect_in_parts(&self, key: &LockKey) -> Result<Option<Held>, Fault> {
         let inspect = Script(Inspect(key));
         self.send(Slot::of(key), Server::lockers, &inspect).await.map(|ran| ran.found)
+    }
+
+    /// There is one key, so it is done as always.
+    pub(crate) async fn transfer_in_parts(
+        &self,
+        from: &Attempt,
+        to: &Attempt,
+    ) -> Result<Renewed, Fault> {
+        to.mark_sent(boot_time());
+        let transfer = Script(Transfer { from, to });
+        self.send(from.slot, Server::lockers, &transfer).await.map(|ran| ran.found)
     }
 
     pub(super) async fn renew_in_parts(&self, renewal: &Renewal) -> Result<Renewed, Fault> {

@@ -17,6 +17,7 @@ use crate::backend::{Fault, Release};
 use crate::types::error::LockErrorKind;
 use crate::types::slot::Slot;
 
+mod confirmations;
 mod hops;
 mod in_parts;
 mod renewals;

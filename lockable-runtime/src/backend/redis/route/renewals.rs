@@ -159,7 +159,7 @@ fn picked(renewals: &[Renewal], endpoints: &[usize]) -> Vec<Renewal> {
     endpoints.iter().filter_map(|endpoint| renewals.get(*endpoint).cloned()).collect()
 }
 
-fn put(outcomes: &mut [Outcome], found: impl IntoIterator<Item = (usize, Outcome)>) {
+pub(super) fn put<T>(outcomes: &mut [T], found: impl IntoIterator<Item = (usize, T)>) {
     for (endpoint, outcome) in found {
         if let Some(of) = outcomes.get_mut(endpoint) {
             *of = outcome;

@@ -82,6 +82,16 @@ impl Connections {
         connection(find(&self.openings(), runtime)?)
     }
 
+    /// Has the next call open a connection anew which the calling task's runtime has opened before the other one.
+    pub(crate) fn retire_older_than(&self, other: &Self) {
+        let runtime = self.runtime();
+        if let (Some(own), Some(other)) = (self.latest(&runtime), other.latest(&runtime))
+            && own.is_older_than(&other)
+        {
+            own.retire();
+        }
+    }
+
     async fn opened(&self, runtime: &Handle) -> Result<Arc<Connection>, Fault> {
         let (mut opening, is_joined) = self.opening(runtime);
         let Opener { server, connect_deadline: limit, .. } = &self.opener;
@@ -137,7 +147,9 @@ impl Connections {
     fn start_opening(&self, runtime: &Handle) -> Opening {
         let (outcome, opening) = watch::channel(None);
         let opener = self.opener.clone();
-        let renews = runtime.id() == self.opener.timers.id() && !opener.is_for_reading;
+        let renews = runtime.id() == self.opener.timers.id()
+            && !opener.is_for_reading
+            && !opener.is_for_confirming;
         drop(runtime.spawn(async move {
             let open = Box::pin(Connection::open(opener.clone(), renews));
             let connection = opener.connecting(open).await;

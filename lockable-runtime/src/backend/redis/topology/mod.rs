@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch::Receiver;
 
+use self::connections::Connections;
 use self::latest_releases::LatestReleases;
 use self::seats::Seats;
 use self::sentinels::Sentinels;
@@ -146,6 +147,7 @@ impl Topology {
         for server in self.seats.servers() {
             server.connections.abandon();
             server.readers.drop_retired();
+            server.confirmers.drop_retired();
         }
     }
 
@@ -216,13 +218,20 @@ impl Topology {
     /// Makes sure that the servers can be used from the calling task: that it is known which there are, and one of
     /// them is connected to. Another one may be away.
     pub(super) async fn connect(&self) -> Result<(), Fault> {
+        self.connect_over(Server::lockers).await?;
+        // One that has no `WAIT` is refused here.
+        if self.opener.replicas > 0 { self.connect_over(Server::confirmers).await } else { Ok(()) }
+    }
+
+    async fn connect_over(&self, over: fn(&Server) -> &Connections) -> Result<(), Fault> {
         let servers = self.servers().await?;
         let all = self.opener.connect_deadline;
         let limit = if servers.len() > 1 { all / 2 } else { all };
         let mut failed = cluster::without_slots(&self.opener.server);
         for server in servers {
-            let connected = self.opener.within(limit, server.connections.ready()).await;
-            match connected.unwrap_or_else(|| Err(server.connections.opener.late())) {
+            let connections = over(&server);
+            let connected = self.opener.within(limit, connections.ready()).await;
+            match connected.unwrap_or_else(|| Err(connections.opener.late())) {
                 Ok(_) => return Ok(()),
                 Err(fault) if fault.kind == LockErrorKind::Unavailable => failed = fault,
                 Err(fault) => return Err(fault),

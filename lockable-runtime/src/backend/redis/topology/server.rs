@@ -17,6 +17,8 @@ pub(crate) struct Server {
     pub(crate) connections: Connections,
     /// Those that check locks.
     pub(crate) readers: Connections,
+    /// Those that wait until replicas have locks.
+    pub(crate) confirmers: Connections,
     pub(crate) grants: Grants,
 }
 
@@ -39,6 +41,12 @@ impl Server {
         &self.readers
     }
 
+    /// One that is older than the one that locks may lead to another server, if both go by a name.
+    pub(crate) fn confirmers(&self) -> &Connections {
+        self.confirmers.retire_older_than(&self.connections);
+        &self.confirmers
+    }
+
     /// What is known of the fence counter of a slot that changed hands may be wrong.
     pub(super) fn forget_fence(&self, slot: Slot) {
         self.connections.each(|connection| connection.fences.forget(slot));
@@ -51,6 +59,7 @@ impl Server {
         }
         self.connections.drop_retired();
         self.readers.drop_retired();
+        self.confirmers.drop_retired();
         self.grants.abandon();
     }
 }

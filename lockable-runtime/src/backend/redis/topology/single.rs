@@ -19,6 +19,7 @@ impl Single {
             node: None,
             grants: Grants::of_all_slots(opener.clone()),
             readers: Connections::new(opener.for_reading()),
+            confirmers: Connections::new(opener.for_confirming()),
             connections: Connections::new(opener),
         }))
     }

@@ -88,8 +88,10 @@ impl Table {
         let opener = self.opener.of_node(&node).seated((self.seats_of)(number));
         let grants = Grants::by_slot(opener.clone());
         let readers = Connections::new(opener.for_reading());
+        let confirmers = Connections::new(opener.for_confirming());
         let connections = Connections::new(opener);
-        let server = Arc::new(Server { number, node: Some(node), connections, readers, grants });
+        let node = Some(node);
+        let server = Arc::new(Server { number, node, connections, readers, confirmers, grants });
         self.next_number += 1;
         self.servers.insert(endpoint.clone(), Arc::clone(&server));
         server

@@ -152,6 +152,14 @@ pub(crate) fn asking() -> Cmd {
     Cmd::with_capacity(1, 16).arg("ASKING").to_owned()
 }
 
+/// Counts the replicas that have what was written on this connection, once it is so many or that time is over.
+pub(crate) fn wait(replicas: u8, limit: Duration) -> Cmd {
+    let mut wait = Cmd::with_capacity(3, 32);
+    // No time at all would be no limit.
+    wait.arg("WAIT").arg(replicas).arg(millis(limit).max(1));
+    wait
+}
+
 /// Asks a node which nodes have which slots.
 pub(crate) fn slots() -> Cmd {
     Cmd::with_capacity(2, 16).arg("CLUSTER").arg("SLOTS").to_owned()

@@ -9,12 +9,12 @@ use std::time::Duration;
 use ::redis::{Cmd, Pipeline, PushInfo, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 
-use super::command::pipeline;
+use super::command::{self, pipeline};
 
 use super::delete::{Delete, Deleted};
 use super::greeting::{Greeted, greet, not_let_in};
 use super::meaning::{Failed, Meaning};
-use super::outbox::Outbox;
+use super::outbox::{Outbox, Unconfirmed};
 use super::script::{Call, Names, is_unknown_script};
 use super::sent;
 use crate::backend::redis::connect::driven::Driven;
@@ -49,6 +49,8 @@ pub(crate) struct Connection {
     since: Moment,
     pub(crate) names: Names,
     pub(crate) outbox: Outbox,
+    /// Only of a connection that confirms.
+    pub(crate) confirmations: Outbox<Unconfirmed>,
     /// The runtime that drives it.
     pub(crate) runtime: Handle,
     /// Set by the first call that finds the connection unusable; never unset. New calls connect again.
@@ -109,6 +111,7 @@ impl Connection {
             since: boot_time(),
             names,
             outbox: Outbox::new(),
+            confirmations: Outbox::new(),
             runtime: Handle::current(),
             retired: AtomicBool::new(false),
             unanswered: AtomicU32::new(0),
@@ -135,9 +138,17 @@ impl Connection {
     /// The same for commands that no call waits for itself: each of their calls has given up after two command
     /// deadlines.
     pub(crate) async fn call_in_time(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        self.in_time(self.call(pipeline)).await
+    }
+
+    /// An answer that no call waits for itself.
+    pub(crate) async fn in_time<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
         let limit = self.opener.command_deadline.saturating_mul(2);
-        let replies = self.opener.within(limit, self.call(pipeline)).await;
-        replies.unwrap_or_else(|| Err(Fault::no_answer(&self.target.server, limit)))
+        let answer = self.opener.within(limit, answer).await;
+        answer.unwrap_or_else(|| Err(Fault::no_answer(&self.target.server, limit)))
     }
 
     /// The same for two commands. No async fn, which would store them beside what they are sent as.
@@ -190,6 +201,25 @@ impl Connection {
         }
         let outcomes = calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply));
         Ok((outcomes.collect(), behind))
+    }
+
+    /// Waits until enough replicas have what was written on this connection, or for a third of the command deadline:
+    /// those who ask meanwhile are in time for the next one.
+    pub(crate) fn wait(&self) -> Cmd {
+        command::wait(self.opener.replicas, self.opener.command_deadline / 3)
+    }
+
+    /// What the reply to [`wait`](Self::wait) says.
+    pub(crate) fn waited(&self, reply: &Value) -> Result<(), Fault> {
+        let (server, needed) = (&self.target.server, self.opener.replicas);
+        match command::integer(reply) {
+            Ok(count) if count >= u64::from(needed) => Ok(()),
+            Ok(count) => Err(fault::unconfirmed(server, count, needed)),
+            Err(error) => {
+                self.take_note(&error);
+                Err(fault::of_wait(server, &error))
+            }
+        }
     }
 
     /// The command that releases a lock with that owner token; none where a script has to.
@@ -288,6 +318,11 @@ impl Connection {
     pub(crate) fn runtime_ended(&self) -> Fault {
         self.retire();
         fault::runtime_ended(&self.target.server)
+    }
+
+    /// Whether it was opened before the other one.
+    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
+        self.since < other.since
     }
 
     /// A call gave up on an answer after that time: on this connection, unless it is younger.

@@ -4,6 +4,7 @@
 //! See "Why does each new connection try a lock first?" in DESIGN.md.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, Pipeline, RedisError, Value};
@@ -69,6 +70,10 @@ pub(crate) async fn greet(
         opener.is_sharded.store(true, Ordering::Relaxed);
     }
     trial.judge(target)?;
+    if opener.is_for_confirming {
+        let replied = commands.send_packed_command(&command::wait(0, WAIT)).await;
+        replied.map_err(|error| fault::of_wait(server, &error))?;
+    }
     Ok(Greeted { names, tracks, delete })
 }
 
@@ -298,3 +303,6 @@ fn is_dispensable(step: &str, error: &RedisError) -> bool {
 }
 
 const BY_TEXT: &str = "sending the text of a script";
+
+/// No replica is waited for here.
+const WAIT: Duration = Duration::from_millis(1);

@@ -10,15 +10,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ::redis::{Cmd, Value};
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
-use crate::backend::{Attempt, Fault};
+use super::meaning::Failed;
+use crate::backend::{Attempt, Fault, Renewal, Renewed};
 
 /// While fewer requests than this are under way, each is sent by itself. More of them gain more by going
 /// together than they lose by waiting for each other.
 const FEW: usize = 8;
 
-/// The most requests of a batch. So the 64 tasks of a busy service make two: the server works on one while
+/// The most requests of a batch of acquisitions and releases. So the 64 tasks of a busy service make two: the server works on one while
 /// the client works on the other. Of 8, 16, 32 and 64 this was the fastest with them.
-const MAX_BATCH: usize = 32;
+pub(crate) const MAX_BATCH: usize = 32;
 
 /// A request that waits for its batch.
 pub(crate) enum Request {
@@ -30,16 +31,18 @@ pub(crate) enum Request {
     Delete(Cmd, Sender<Result<bool, Fault>>),
 }
 
+/// A lock that waits for its confirmation; the answer is what was found, and that replicas have it if it is held.
+pub(crate) type Unconfirmed = (Renewal, Sender<Result<Renewed, Failed>>);
+
 /// The requests that wait for the next batch, and how many are under way in all.
-pub(crate) struct Outbox {
+pub(crate) struct Outbox<R = Request> {
     under_way: AtomicUsize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Waiting<R>>,
 }
 
-#[derive(Default)]
-struct Waiting {
+struct Waiting<R> {
     /// In the order of the calls.
-    requests: VecDeque<Request>,
+    requests: VecDeque<R>,
     /// Whether a task sends what waits here.
     is_attended: bool,
 }
@@ -51,9 +54,10 @@ pub(crate) struct UnderWay<'a> {
     pub(crate) is_alone: bool,
 }
 
-impl Outbox {
+impl<R> Outbox<R> {
     pub(crate) fn new() -> Self {
-        Self { under_way: AtomicUsize::new(0), waiting: Mutex::default() }
+        let waiting = Waiting { requests: VecDeque::new(), is_attended: false };
+        Self { under_way: AtomicUsize::new(0), waiting: Mutex::new(waiting) }
     }
 
     /// Counts a request that begins.
@@ -64,10 +68,7 @@ impl Outbox {
 
     /// Puts a request into the next batch. Also returns whether the caller has to start the task that sends
     /// it.
-    pub(crate) fn join<T>(
-        &self,
-        request: impl FnOnce(Sender<T>) -> Request,
-    ) -> (Receiver<T>, bool) {
+    pub(crate) fn join<T>(&self, request: impl FnOnce(Sender<T>) -> R) -> (Receiver<T>, bool) {
         let (answer, answered) = oneshot::channel();
         let mut waiting = self.waiting();
         waiting.requests.push_back(request(answer));
@@ -75,23 +76,26 @@ impl Outbox {
         (answered, starts)
     }
 
-    /// The next batch; empty where no request waits: then the task that sends them ends.
-    pub(crate) fn next(&self) -> VecDeque<Request> {
+    /// The next batch, of at most so many; empty where no request waits: then the task that sends them ends.
+    pub(crate) fn next(&self, most: usize) -> VecDeque<R> {
         let mut waiting = self.waiting();
         waiting.is_attended = !waiting.requests.is_empty();
-        let rest = waiting.requests.len().min(MAX_BATCH);
+        let rest = waiting.requests.len().min(most);
         let rest = waiting.requests.split_off(rest);
         mem::replace(&mut waiting.requests, rest)
     }
 
     /// Drops what waits, because no task sends it any more.
     pub(crate) fn close(&self) {
-        let waiting = mem::take(&mut *self.waiting());
+        let mut waiting = self.waiting();
+        waiting.is_attended = false;
+        let requests = mem::take(&mut waiting.requests);
         // Outside of the lock: a channel that closes wakes its call.
         drop(waiting);
+        drop(requests);
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, Waiting<R>> {
         // Every change is one step, so a panic elsewhere leaves it sound.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -174,6 +174,29 @@ impl Call for FreeOne<'_> {
     }
 }
 
+/// Gives a lock from one owner token to another.
+pub(crate) struct Transfer<'a> {
+    pub(crate) from: &'a Attempt,
+    pub(crate) to: &'a Attempt,
+}
+
+impl Call for Transfer<'_> {
+    type Outcome = Renewed;
+    const SCRIPT: Script = Script::Transfer;
+
+    fn command(&self, _: &Namespace, verb: &str, text: &str) -> Cmd {
+        let mut command = Cmd::new();
+        command.arg(verb).arg(text).arg(1).arg(self.from.key.as_str());
+        command.arg(self.from.owner.as_ref()).arg(self.to.owner.as_ref());
+        command.arg(millis(self.to.ttl.duration()));
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Renewed, RedisError> {
+        renewed(reply)
+    }
+}
+
 /// Frees those of many locks that their attempts hold and that have no waiter.
 pub(crate) struct FreeAll<'a>(pub(crate) &'a [Arc<Attempt>]);
 
@@ -317,14 +340,35 @@ impl Call for Renew<'_> {
             Value::ServerError(error) => return Err(error.into()),
             _ => return Err(unexpected()),
         };
-        let renewed = |outcome| match outcome {
-            Value::Int(1) => Ok(Renewed::Held),
-            Value::Int(0) => Ok(Renewed::Absent),
-            Value::Int(-1) => Ok(Renewed::Taken),
-            Value::ServerError(error) => Err(error.into()),
-            _ => Err(unexpected()),
-        };
         Ok(outcomes.into_iter().map(renewed).collect())
+    }
+}
+
+/// The same; and where one of them is held, a write for which `WAIT` can wait.
+pub(crate) struct Confirm<'a>(pub(crate) &'a [Renewal]);
+
+impl Call for Confirm<'_> {
+    type Outcome = Vec<Result<Renewed, RedisError>>;
+    const SCRIPT: Script = Script::Renew;
+
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        let mut command = Renew(self.0).command(namespace, verb, text);
+        command.arg("write");
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
+        Renew(self.0).outcome(reply)
+    }
+}
+
+fn renewed(outcome: Value) -> Result<Renewed, RedisError> {
+    match outcome {
+        Value::Int(1) => Ok(Renewed::Held),
+        Value::Int(0) => Ok(Renewed::Absent),
+        Value::Int(-1) => Ok(Renewed::Taken),
+        Value::ServerError(error) => Err(error.into()),
+        _ => Err(unexpected()),
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) enum Script {
     OneOf,
     Meet,
     FreeOne,
+    /// Rarely run, so no connection has it cached.
+    Transfer,
 }
 
 /// The scripts of these names, one behind the other.
@@ -64,6 +66,7 @@ impl Script {
             (Self::FreeAll, _) => text!("free_all"),
             (Self::Meet, _) => text!("meet"),
             (Self::FreeOne, _) => text!("free_one"),
+            (Self::Transfer, _) => text!("transfer"),
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn turn_on() -> Cmd {
 }
 
 /// Has the keys of the next command be tracked.
-fn caching() -> Cmd {
+pub(crate) fn caching() -> Cmd {
     command(&["CLIENT", "CACHING", "YES"])
 }
 

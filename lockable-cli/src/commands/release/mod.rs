@@ -1,0 +1,86 @@
+//! `lockable release`: asks the holder of a lock to stop, and takes the lock away only where that is ordered.
+
+mod asking;
+mod chosen;
+mod many;
+mod outcome;
+mod typed;
+
+use std::env;
+
+use lockable_runtime::HolderKind;
+use lockable_runtime::admin::HeldLock;
+
+use self::asking::{answer, kept, taken};
+use crate::arguments::{Connection, Release};
+use crate::commands::next::{Next, next};
+use crate::commands::second_look::FirstLook;
+use crate::commands::{free, no_lock};
+use crate::connect;
+use crate::directory::Directory;
+use crate::failure::Failure;
+
+pub(crate) async fn release(
+    connection: &Connection,
+    arguments: Release,
+    json: bool,
+) -> Result<u8, Failure> {
+    let admin = connect::locker(connection)?.admin();
+    let reason = arguments.reason.clone().unwrap_or_else(usual_reason);
+    let Some(key) = &arguments.key else {
+        return many::of_file(connection, &admin, &arguments, &reason, json).await;
+    };
+    let held = admin.holder(key).await?;
+    // A lock may be called as a pattern is written.
+    if held.is_none() && !arguments.exact && key.contains(['*', '?', '[']) {
+        return many::of_pattern(connection, &admin, &arguments, &reason, json).await;
+    }
+    let held = held.ok_or_else(|| free(connection, key))?;
+    if held.holder().kind() == HolderKind::NoLock {
+        return Err(no_lock(key));
+    }
+    check_id(&held, &arguments)?;
+    // No one is at work that could be asked where a run is done.
+    let outcome = if arguments.force || held.holder().kind() == HolderKind::Done {
+        taken(&held, admin.force_release(&held, &reason).await?)?
+    } else {
+        let first = FirstLook::at(held.clone());
+        let asked = admin.revoke(&held, &reason).grace(arguments.grace.0).await?;
+        let forced = |held: &HeldLock| typed::forced(held.holder().id());
+        answer(&admin, &first, connection, asked, forced).await?
+    };
+    let (next, directory) = (next(&admin, &held).await, Directory::of(&admin).await);
+    outcome.print(&held, next.as_ref().map(|next| Next::of(next, &directory)), json);
+    Ok(0)
+}
+
+/// # Errors
+/// When another hold is meant, or none is named where the lock is to be taken away.
+fn check_id(held: &HeldLock, arguments: &Release) -> Result<(), Failure> {
+    let now = held.holder().id();
+    match arguments.id {
+        None if arguments.force => {
+            let message = "--force needs the --id of the hold, so that it never ends a later one";
+            Err(Failure::usage(format!("{message}; it is now {now}: {}", typed::forced(now))))
+        }
+        Some(id) if id != now => {
+            Err(kept(format!("the lock has another holder now, with --id {now}")).about(held))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn usual_reason() -> String {
+    let user = env::var("USER").unwrap_or_else(|_| "someone".to_owned());
+    format!("{user}@{}, by `lockable release`", host())
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    env::var("COMPUTERNAME").unwrap_or_else(|_| "unknown".to_owned())
+}

@@ -1,0 +1,193 @@
+//! `lockable ls --watch`: one listing after the other, each at the pace of `ls`.
+
+use std::time::Duration;
+
+use lockable_runtime::__private::boot_time;
+use lockable_runtime::admin::{Admin, HeldLock};
+use tokio::time::Instant;
+
+use super::history::{Change, Entry, Extent, History, Sight};
+use super::view::{MARKS, Trouble, View, bar, left, mark, time};
+use super::{check_pause, pause_after};
+use crate::arguments::{Connection, Ls, Span};
+use crate::commands::second_look::pause;
+use crate::commands::{locks, none};
+use crate::connect;
+use crate::directory::Directory;
+use crate::failure::Failure;
+use crate::output::lock::{LockLine, order, row};
+use crate::output::progress;
+use crate::output::screen::{Line, Tone};
+use crate::output::table::Table;
+
+/// Watches the locks of a listing until no one reads what it writes.
+pub(crate) async fn listing(
+    connection: &Connection,
+    arguments: &Ls,
+    interval: Span,
+    json: bool,
+) -> Result<u8, Failure> {
+    let interval = check_pause(interval)?;
+    let admin = connect::locker(connection)?.admin();
+    let none = none(connection, arguments.pattern.as_deref());
+    let mut watch = Watch::new(admin, arguments, none, View::new(json)).await?;
+    while watch.look().await? {
+        // A listing has paused already; the list of connections comes in one piece.
+        pause(pause_after(watch.directory_took, interval)).await;
+    }
+    Ok(0)
+}
+
+struct Watch<'a> {
+    admin: Admin,
+    arguments: &'a Ls,
+    /// What is said where no lock is held.
+    none: String,
+    view: View,
+    history: History<HeldLock>,
+    directory: Directory,
+    directory_took: Duration,
+    table: Table<8>,
+    trouble: Trouble,
+    /// How many keys a listing scans, as far as is known.
+    keys: u64,
+}
+
+impl<'a> Watch<'a> {
+    /// # Errors
+    /// When no server replies.
+    async fn new(
+        admin: Admin,
+        arguments: &'a Ls,
+        none: String,
+        view: View,
+    ) -> Result<Self, Failure> {
+        let directory = Directory::first_of(&admin).await?;
+        // Who cannot count keys may list locks all the same.
+        let keys = admin.count().await.unwrap_or_default();
+        let history = History::new(view.glance());
+        let (table, trouble) = (Table::new(HEADINGS), Trouble::default());
+        let directory_took = Duration::ZERO;
+        Ok(Self {
+            admin,
+            arguments,
+            none,
+            view,
+            history,
+            directory,
+            directory_took,
+            table,
+            trouble,
+            keys,
+        })
+    }
+
+    /// Lists all locks; `false` where no one reads what is different.
+    async fn look(&mut self) -> Result<bool, Failure> {
+        let mut extent = self.connections().await?;
+        if extent == Extent::Whole {
+            match self.list().await? {
+                Some(listed) => extent = listed,
+                None => return Ok(false),
+            }
+        }
+        if extent == Extent::Whole {
+            self.trouble.end(&self.view);
+        }
+        let mut is_read = true;
+        for gone in self.history.end(extent, boot_time()) {
+            let line = LockLine::new(&gone.lock, &self.directory);
+            is_read = is_read && self.view.event(Change::Gone, line);
+        }
+        Ok(is_read && self.show(None))
+    }
+
+    /// Which processes there are. Where no server replies to that, a listing would wait as long.
+    async fn connections(&mut self) -> Result<Extent, Failure> {
+        let begun = boot_time();
+        let found = Directory::first_of(&self.admin).await;
+        self.directory_took = boot_time().since(begun);
+        match found {
+            Ok(directory) => self.directory = directory,
+            Err(error) => {
+                self.trouble.note(error, &self.view)?;
+                return Ok(Extent::Part);
+            }
+        }
+        Ok(Extent::Whole)
+    }
+
+    /// How much was listed; `None` where no one reads it.
+    async fn list(&mut self) -> Result<Option<Extent>, Failure> {
+        let mut locks = locks(&self.admin, self.arguments);
+        let (mut extent, mut drawn) = (Extent::Whole, Instant::now());
+        loop {
+            tokio::select! {
+                biased;
+                lock = locks.next() => match lock {
+                    Some(Ok(lock)) if !self.see(&lock) => return Ok(None),
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => {
+                        extent = Extent::Part;
+                        self.trouble.note(error, &self.view)?;
+                    }
+                    None => return Ok(Some(extent)),
+                },
+                () = self.view.due(drawn) => {
+                    drawn = Instant::now();
+                    if !self.show(Some(locks.scanned())) {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn see(&mut self, lock: &HeldLock) -> bool {
+        let sight = Sight::of(lock, Vec::new());
+        let change = self.history.see(lock.name(), lock.clone(), sight, boot_time());
+        change.is_none_or(|change| self.view.event(change, LockLine::new(lock, &self.directory)))
+    }
+
+    /// Shows what is known; while a listing lasts, also how far it is.
+    fn show(&mut self, scanned: Option<u64>) -> bool {
+        if matches!(self.view, View::Json) {
+            return true;
+        }
+        let mut entries: Vec<_> = self.history.entries().collect();
+        entries.sort_by_key(|entry| order(&entry.lock));
+        let tones = entries.iter().map(|entry| mark(entry.change()).1);
+        let tones: Vec<_> = [Tone::Plain].into_iter().chain(tones).collect();
+        for entry in &entries {
+            self.table.add(cells(entry, &self.directory));
+        }
+        let held = entries.iter().filter(|entry| entry.change() != Change::Gone).count();
+        let is_empty = entries.is_empty();
+        let table = self.table.draw().into_iter().zip(tones);
+        let table = table.map(|(text, tone)| Line { text, tone }).filter(|_| !is_empty);
+        let is_none = held == 0 && scanned.is_none() && !self.trouble.is_there();
+        let none = is_none.then(|| Line::plain(self.none.clone()));
+        self.view.show(table.chain(none).collect(), self.foot(held, scanned))
+    }
+
+    fn foot(&self, held: usize, scanned: Option<u64>) -> Vec<String> {
+        let progress = scanned.map(|scanned| format!("; {}", progress::words(scanned, self.keys)));
+        let progress = progress.unwrap_or_default();
+        let locks = if held == 1 { "lock" } else { "locks" };
+        let count = format!("{held} {locks} at {}{progress}   {MARKS}", time());
+        self.trouble.line().into_iter().chain([count]).collect()
+    }
+}
+
+fn cells(entry: &Entry<HeldLock>, directory: &Directory) -> [String; 8] {
+    let (now, (mark, _)) = (boot_time(), mark(entry.change()));
+    let [name, holder, process, held, _, waiting] = row(&entry.lock, directory);
+    let of_hold = match entry.change() {
+        Change::Gone => ["", "gone", "", ""].map(str::to_owned),
+        _ => [held, left(entry, now), bar(entry, now), waiting],
+    };
+    let [held, left, bar, waiting] = of_hold;
+    [mark.to_owned(), name, holder, process, held, left, bar, waiting]
+}
+
+const HEADINGS: [&str; 8] = [" ", "KEY", "HOLDER", "PROCESS", "HELD", "LEFT", "", "WAITING"];

@@ -1,0 +1,118 @@
+//! `lockable show --watch`: one look at a lock after the other, and at once where the server reports a change.
+
+use lockable_runtime::__private::boot_time;
+use lockable_runtime::admin::Admin;
+
+use super::history::{Change, Entry, Extent, History, Sight};
+use super::view::{MARKS, Trouble, View, bar, left, mark, time};
+use super::{SHORTEST, check_pause, pause_after};
+use crate::arguments::{Connection, Span};
+use crate::commands::free;
+use crate::commands::look::Look;
+use crate::commands::news::News;
+use crate::connect;
+use crate::failure::Failure;
+use crate::output::lock::LockLine;
+use crate::output::screen::{Line, Tone};
+
+/// Watches one lock until no one reads what it writes. A lock that is free may be held later.
+pub(crate) async fn lock(
+    connection: &Connection,
+    key: &str,
+    interval: Span,
+    json: bool,
+) -> Result<u8, Failure> {
+    let interval = check_pause(interval)?;
+    let admin = connect::locker(connection)?.admin();
+    let view = View::new(json);
+    let history = History::new(view.glance());
+    let free = free(connection, key).message().to_owned();
+    let mut watch = Watch { admin: &admin, key, free, view, history, trouble: Trouble::default() };
+    let mut news = None;
+    loop {
+        let begun = boot_time();
+        if !watch.look().await? {
+            return Ok(0);
+        }
+        let took = boot_time().since(begun);
+        match &mut news {
+            // What has changed meanwhile is seen by a look at once.
+            None => news = Some(News::of(&admin, key).await),
+            Some(news) => news.next(pause_after(took, SHORTEST), pause_after(took, interval)).await,
+        }
+    }
+}
+
+struct Watch<'a> {
+    admin: &'a Admin,
+    key: &'a str,
+    /// What is said while no one has the lock.
+    free: String,
+    view: View,
+    history: History<Look>,
+    trouble: Trouble,
+}
+
+impl Watch<'_> {
+    /// `false` where no one reads what is different.
+    async fn look(&mut self) -> Result<bool, Failure> {
+        let (extent, is_read) = match Look::at(self.admin, self.key).await {
+            Ok(look) => {
+                self.trouble.end(&self.view);
+                (Extent::Whole, look.is_none_or(|look| self.see(look)))
+            }
+            Err(error) if self.history.is_first() => return Err(error.into()),
+            Err(error) => {
+                self.trouble.note(error, &self.view)?;
+                (Extent::Part, true)
+            }
+        };
+        let mut is_read = is_read;
+        for gone in self.history.end(extent, boot_time()) {
+            is_read = is_read && self.view.event(Change::Gone, gone.lock.line());
+        }
+        Ok(is_read && self.show())
+    }
+
+    fn see(&mut self, look: Look) -> bool {
+        let sight = Sight::of(&look.held, look.queue.clone());
+        let change = self.history.see(self.key, look, sight, boot_time());
+        let entry = self.history.entries().next();
+        let event = change.zip(entry);
+        event.is_none_or(|(change, entry)| self.view.event(change, entry.lock.line()))
+    }
+
+    fn show(&mut self) -> bool {
+        if matches!(self.view, View::Json) {
+            return true;
+        }
+        let entry = self.history.entries().next();
+        let mut lines = entry.map(lines).unwrap_or_default();
+        if entry.is_none_or(|entry| entry.change() == Change::Gone) {
+            lines.push(Line::plain(self.free.clone()));
+        }
+        let count = format!("at {}   {MARKS}", time());
+        let foot = [String::new()].into_iter().chain(self.trouble.line()).chain([count]).collect();
+        self.view.show(lines, foot)
+    }
+}
+
+impl Look {
+    fn line(&self) -> LockLine<'_> {
+        LockLine::new(&self.held, &self.directory).with_queue(&self.queue, &self.directory)
+    }
+}
+
+/// The facts, with the mark of what is different and the bar behind what is left.
+fn lines(entry: &Entry<Look>) -> Vec<Line> {
+    let (now, (sign, tone)) = (boot_time(), mark(entry.change()));
+    let line = |text: String| match text.split_once(' ') {
+        Some(("left", _)) if entry.change() != Change::Gone => {
+            let text = format!("left     {}  {}  {sign}", left(entry, now), bar(entry, now));
+            Line { text: text.trim_end().to_owned(), tone: Tone::Plain }
+        }
+        Some(("holder", _)) => Line { text: format!("{text}  {sign}").trim_end().to_owned(), tone },
+        _ => Line { text, tone: if tone == Tone::Faint { tone } else { Tone::Plain } },
+    };
+    entry.lock.facts().lines().into_iter().map(line).collect()
+}

@@ -1,0 +1,35 @@
+//! Taking over the lock that a ticket has.
+//!
+//! See "How does a ticket pass a lock to another process?" in DESIGN.md.
+
+use super::acquirer::Acquirer;
+use crate::hold::guard::LockGuard;
+use crate::telemetry::{self, Acquiring};
+use crate::types::error::LockError;
+use crate::types::options::Terms;
+use crate::types::ticket::Ticket;
+
+/// Takes over the lock in one try, in the span of an acquisition.
+///
+/// # Errors
+/// As they may be shown.
+///
+/// # Cancel safety
+/// A request that was sent is waited for in the background, and what it takes over is released.
+pub(crate) async fn redeem(
+    acquirer: &Acquirer,
+    ticket: &Ticket,
+    terms: &Terms,
+) -> Result<LockGuard, LockError> {
+    let reporting = acquirer.link.reporting;
+    let acquiring = Acquiring::start(reporting.show(ticket.key()).labeled(terms.label));
+    let mut asking = Box::pin(acquirer.redeem(ticket, terms));
+    match telemetry::inside(&acquiring.span, asking.as_mut()).await {
+        Ok(guard) => Ok(guard.begin(acquiring)),
+        Err(error) => {
+            let error = reporting.redact(error).labeled(terms.label);
+            acquiring.failed(&error);
+            Err(error)
+        }
+    }
+}

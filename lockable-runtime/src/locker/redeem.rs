@@ -1,0 +1,82 @@
+//! The ways to take over the lock of a ticket.
+
+use std::future::Future;
+
+use crate::hold::guard::LockGuard;
+use crate::hold::run::Run;
+use crate::locker::acquire::redeem;
+use crate::locker::request::LockRequest;
+use crate::types::error::LockError;
+use crate::types::ticket::Ticket;
+
+/// The lock of a ticket.
+impl LockRequest<Ticket> {
+    /// Takes over the lock of the ticket, in one step: a ticket that is delivered twice is redeemed once.
+    ///
+    /// The lease is that of this request: it lasts for [`expire`](LockRequest::expire) from now, also where the ticket
+    /// was valid for longer, and [`renew`](LockRequest::renew), [`max_hold`](LockRequest::max_hold),
+    /// [`min_hold`](LockRequest::min_hold) and [`on_lost`](LockRequest::on_lost) begin here. The fencing token is that
+    /// of the ticket. The lock carries the [`RequestId`](crate::RequestId) that is current here, or else that of the
+    /// first holder.
+    ///
+    /// A released lock goes to the calls that have waited for it, as any other.
+    ///
+    /// # Errors
+    /// - [`is_taken`](LockError::is_taken) when another holder has the lock: the ticket was redeemed before, or its
+    ///   time is over. Leave the work to that holder.
+    /// - [`is_lost`](LockError::is_lost) alone when the lock has no holder: the time of the ticket is over, it was redeemed
+    ///   and its lock released, or an operator released it. If the work is still to be done, acquire the lock anew.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply: if the request that is still on its
+    ///   way takes the lock over, the background releases it. So the ticket may be valid, or not: try again, and
+    ///   acquire the lock anew after [`is_lost`](LockError::is_lost).
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent, for a ticket of another store or
+    ///   of a key outside of this locker's prefix, and with [`wait`](LockRequest::wait) or [`fair`](LockRequest::fair).
+    /// - As [`acquire`](LockRequest::acquire) of one lock otherwise.
+    ///
+    /// # Cancel safety
+    /// Dropping the future keeps no lock: if a request that is still on its way takes it over, the background releases
+    /// it.
+    ///
+    /// # Examples
+    /// The worker of a queue that delivers some messages twice:
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # async fn finish(_: lockable_runtime::FencingToken) {}
+    /// # let guard = locker.lock("order:7").acquire().await?;
+    /// # let message = guard.into_ticket(Duration::from_secs(60)).await?.expose_secret();
+    /// let request = locker.redeem(message.parse()?).renew();
+    /// match request.acquire().await {
+    ///     Ok(guard) => {
+    ///         finish(guard.lease().fencing_token()).await;
+    ///         guard.release().await?;
+    ///     }
+    ///     Err(error) if error.is_taken() => println!("another worker has it"),
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn acquire(self) -> Result<LockGuard, LockError> {
+        let (acquirer, ticket, terms) = self.redeeming().checked()?;
+        redeem(&acquirer, &ticket, &terms).await
+    }
+
+    /// Takes over the lock of the ticket, runs the body while the lease is held, and releases.
+    ///
+    /// As [`run`](LockRequest::run) of one lock.
+    ///
+    /// # Errors
+    /// As [`acquire`](LockRequest::<Ticket>::acquire), and as [`run`](LockRequest::run) of one lock.
+    ///
+    /// # Panics
+    /// When the body does; the release is deferred to the background first.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the body, then releases in the background.
+    pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
+        Run::new(self.acquire(), body).await
+    }
+}

@@ -1,0 +1,248 @@
+//! What carries a held lock to another process: a text that is a secret.
+
+use std::error::Error;
+use std::fmt;
+use std::slice;
+use std::str::FromStr;
+
+use crate::request_id::RequestId;
+use crate::types::key::{Keys, LockKey};
+use crate::types::owner::{TokenParts, fnv_1a};
+use crate::types::percent::{escaped, unescaped};
+use crate::types::token::{FencingToken, OwnerToken};
+
+/// A held lock on its way to another process.
+///
+/// [`LockGuard::into_ticket`](crate::LockGuard::into_ticket) makes one, and
+/// [`Locker::redeem`](crate::Locker::redeem) turns it into a guard again, once. Meanwhile the lock stays taken, for as
+/// long as the ticket is valid, and no process has it.
+///
+/// A ticket carries the lock's whole name, with the number of a permit, its owner token, its fencing token and its
+/// store.
+///
+/// # Its text is a secret
+/// A client that knows the text and may use the store can take the lock over. So a ticket has no
+/// [`Display`](fmt::Display), `{:?}` shows nothing of it, and [`expose_secret`](Ticket::expose_secret) has that name.
+/// Pass the text on as you pass a password on: in the message for the worker, and not in a log or a URL. It is worth
+/// nothing once it was redeemed, or its time is over.
+///
+/// # Its store
+/// A ticket has a hash of where its store is: the scheme, the hosts, the ports and the database of the URL, without
+/// credentials, and the name of the primary that Sentinels watch. The order of several hosts does not matter.
+/// [`redeem`](crate::Locker::redeem) compares it with the same hash of its own URL. So both processes write the same
+/// hosts: a server that has two names is two stores.
+///
+/// # What this does not guarantee
+/// The hash shows no store that was replaced at the same address, and `memory://` is another store in each process. A
+/// ticket for such a store is valid to the eye, and no lock is found for it.
+///
+/// # Examples
+/// The text, and the ticket again:
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use lockable_runtime::Ticket;
+///
+/// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+/// let guard = locker.lock("order:7").acquire().await?;
+/// let ticket = guard.into_ticket(Duration::from_secs(60)).await?;
+///
+/// let message = ticket.expose_secret();
+/// let received: Ticket = message.parse()?;
+/// assert_eq!(received.key().as_str(), "disLock:order:7");
+/// # locker.redeem(received).acquire().await?.release().await?;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Ticket {
+    key: LockKey,
+    fencing_token: FencingToken,
+    /// What the lock's holder wrote, and with the mark of a ticket what is written there now.
+    holder: OwnerToken,
+    store: u64,
+}
+
+/// What each text begins with; then come the version and the parts.
+const HEAD: &str = "lockable-ticket:";
+const VERSION: &str = "1";
+
+impl Ticket {
+    /// Of a lock that has this owner token.
+    pub(crate) fn new(
+        store: &str,
+        key: LockKey,
+        fencing_token: FencingToken,
+        holder: OwnerToken,
+    ) -> Self {
+        Self { key, fencing_token, holder, store: fnv_1a(store.as_bytes().iter()) }
+    }
+
+    /// Returns the whole name of the lock, prefix included; a permit's with its number.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    /// Returns the fencing token of the lock, which stays the same when the ticket is redeemed.
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.fencing_token
+    }
+
+    /// Returns the text of the ticket, which is a [secret](Ticket#its-text-is-a-secret).
+    ///
+    /// It is one line of ASCII without spaces and quotes, about 100 characters and the key.
+    /// [`FromStr`] reads it in any process that has the same version of its form.
+    #[must_use]
+    pub fn expose_secret(&self) -> String {
+        let Self { store, fencing_token, .. } = self;
+        let (holder, key) = (escaped(self.holder.as_ref()), escaped(self.key.as_str()));
+        format!("{HEAD}{VERSION}:{store:016x}:{fencing_token}:{holder}:{key}")
+    }
+
+    /// The owner token of the lock while the ticket is valid.
+    pub(crate) fn owner(&self) -> OwnerToken {
+        self.holder.of_ticket()
+    }
+
+    /// Whether the lock is in the store of this name, as far as that is known.
+    pub(crate) fn is_of(&self, store: &str) -> bool {
+        self.store == fnv_1a(store.as_bytes().iter())
+    }
+
+    /// That of the request which acquired the lock.
+    pub(crate) fn request_id(&self) -> Option<RequestId> {
+        TokenParts::parse(self.holder.as_ref())?.identity.map(RequestId::new)
+    }
+
+    fn parse(parts: &str) -> Option<Self> {
+        let mut parts = parts.split(':');
+        let (store, fencing_token) = (parts.next()?, parts.next()?);
+        let (holder, key) = (unescaped(parts.next()?)?, unescaped(parts.next()?)?);
+        let is_holder = TokenParts::parse(&holder)?.mark.is_none();
+        let is_whole = is_holder && store.len() == 16 && parts.next().is_none();
+        is_whole.then_some(Self {
+            store: u64::from_str_radix(store, 16).ok()?,
+            fencing_token: fencing_token.parse().ok()?,
+            holder: OwnerToken::received(&holder),
+            key: LockKey::new(key).ok()?,
+        })
+    }
+}
+
+/// Reads what [`expose_secret`](Ticket::expose_secret) returned; white space around it is left out.
+impl FromStr for Ticket {
+    type Err = TicketError;
+
+    /// # Errors
+    /// When the text is no ticket, was cut off or changed, or is one of another version.
+    fn from_str(text: &str) -> Result<Self, TicketError> {
+        let text = text.trim().strip_prefix(HEAD).ok_or(TicketError(NO_TICKET))?;
+        let (version, parts) = text.split_once(':').ok_or(TicketError(DAMAGED))?;
+        if version != VERSION {
+            return Err(TicketError(OTHER_VERSION));
+        }
+        Self::parse(parts).ok_or(TicketError(DAMAGED))
+    }
+}
+
+impl TryFrom<String> for Ticket {
+    type Error = TicketError;
+
+    fn try_from(text: String) -> Result<Self, TicketError> {
+        text.parse()
+    }
+}
+
+impl Keys for Ticket {
+    fn all(&self) -> &[LockKey] {
+        slice::from_ref(&self.key)
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ticket(redacted)")
+    }
+}
+
+/// A text that cannot be a [`Ticket`]; the message shows nothing of it.
+///
+/// # Examples
+/// ```
+/// use lockable_runtime::Ticket;
+///
+/// let error = "order:7".parse::<Ticket>().unwrap_err();
+/// assert!(error.to_string().starts_with("the text is no ticket"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TicketError(&'static str);
+
+const NO_TICKET: &str = "the text is no ticket, which begins with `lockable-ticket:`; pass on what `expose_secret` \
+                         returned";
+
+const OTHER_VERSION: &str = "the ticket has a form of another version of lockable; use the same version where it is \
+                             made and where it is redeemed";
+
+const DAMAGED: &str = "the ticket was cut off or changed on its way; pass on what `expose_secret` returned, to the \
+                       last character";
+
+impl fmt::Display for TicketError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Error for TicketError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOLDER: &str = "1f0c9a57d2e84b36-1764000000123456 req:7 %é";
+
+    fn ticket() -> Ticket {
+        let (key, token) = (LockKey::from_static("p:{a b}#2"), FencingToken::new(17));
+        Ticket::new("redis://h:1/0", key, token, OwnerToken::received(HOLDER))
+    }
+
+    #[test]
+    fn a_ticket_comes_back_from_its_text() {
+        let text = ticket().expose_secret();
+        assert_eq!(text.parse(), Ok(ticket()));
+        assert_eq!(format!(" {text}\r\n").parse(), Ok(ticket()));
+        assert_eq!(Ticket::try_from(text.clone()), Ok(ticket()));
+        assert!(text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'\\".contains(&byte)));
+        assert_eq!(ticket().request_id().unwrap().as_str(), "req:7 %é");
+        assert_eq!(ticket().owner().as_ref(), format!("@{HOLDER}"));
+    }
+
+    #[test]
+    fn a_store_is_known_by_its_name() {
+        assert!(ticket().is_of("redis://h:1/0") && !ticket().is_of("redis://h:1/1"));
+    }
+
+    #[test]
+    fn what_is_no_ticket_is_refused_with_words_and_not_shown() {
+        let text = ticket().expose_secret();
+        let (cut, _) = text.rsplit_once(':').unwrap();
+        let refused = |text: &str| text.parse::<Ticket>().unwrap_err().to_string();
+        for damaged in [cut, &format!("{text}:x"), &text.replace("%7B", "%7"), HEAD] {
+            assert!(refused(damaged).contains("cut off"), "{damaged}");
+        }
+        for (from, to) in [("1f0c", "@1f0c"), (":17:", ":-1:"), ("p%3A", "%7Dp")] {
+            assert!(refused(&text.replacen(from, to, 1)).contains("cut off"), "{from}");
+        }
+        assert!(refused(&text.replace(":1:", ":2:")).contains("another version"));
+        for other in ["", "order:7", "lockable-tick"] {
+            assert!(refused(other).contains("no ticket"), "{other}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_ticket_is_shown_by_accident() {
+        assert_eq!(format!("{:?} {:#?}", ticket(), ticket()), "Ticket(redacted) Ticket(redacted)");
+    }
+}

@@ -1,0 +1,383 @@
+//! Locks that are passed on by tickets: acquired here, finished there.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use lockable_runtime::admin::{Forced, Revoked};
+use lockable_runtime::{HolderKind, LockErrorKind, LockGuard, Locker, Ticket};
+use lockable_tests::wait;
+use tokio::time::Instant;
+
+use crate::cancellation::at_every_poll;
+use crate::fixture::{AMPLE, Fixture, KEY, LIMIT, NAME, assert_quiet, drained, hold, hold_renewed};
+
+every_backend! { one_thread: [
+    a_ticket_is_redeemed_once,
+    a_redeemed_lock_carries_the_request_of_its_first_holder,
+    of_duplicates_at_the_same_moment_exactly_one_wins,
+    a_permit_keeps_its_number,
+    a_set_is_a_list_of_tickets,
+    a_set_that_is_not_held_makes_no_ticket,
+    another_store_or_prefix_is_refused_before_anything_is_sent,
+    a_guard_comes_back_without_a_ticket,
+    a_ticket_given_up_at_any_poll_leaves_nothing,
+    a_redemption_given_up_at_any_poll_leaves_nothing,
+    a_redeemed_body_runs_under_its_lock,
+] and_sentinel: [
+    a_ticket_leaves_nothing_in_its_process,
+    a_redeemed_hold_has_the_terms_of_its_request,
+    a_ticket_after_its_time_is_lost,
+    an_operator_sees_and_frees_a_ticket,
+    those_who_wait_get_the_lock_after_a_redeemed_hold,
+    a_lock_that_was_waited_for_is_passed_on,
+] }
+
+async fn ticket(guard: LockGuard) -> Ticket {
+    let ticket = guard.into_ticket(AMPLE).await.unwrap();
+    // As another process gets it.
+    ticket.expose_secret().parse().unwrap()
+}
+
+async fn redeem(locker: &Locker, ticket: &Ticket) -> LockGuard {
+    locker.redeem(ticket.clone()).acquire().await.unwrap()
+}
+
+/// The answer to one that no lock is found for.
+async fn is_lost(locker: &Locker, ticket: &Ticket) -> bool {
+    let error = locker.redeem(ticket.clone()).acquire().await.unwrap_err();
+    assert!(error.is_lost() && error.key() == Some(ticket.key().as_str()), "{error}");
+    assert!(error.to_string().contains("not redeemed"), "{error}");
+    !error.is_taken()
+}
+
+async fn a_ticket_is_redeemed_once<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let guard = hold(&locker).await;
+    let token = guard.lease().fencing_token();
+    let ticket = ticket(guard).await;
+    assert_eq!((ticket.key().as_str(), ticket.fencing_token()), (NAME, token));
+    for locker in [&locker, &other] {
+        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+    }
+    let guard = redeem(&other, &ticket).await;
+    assert_eq!(guard.lease().fencing_token(), token);
+    assert!(guard.lease().is_held() && guard.lease().key().as_str() == NAME);
+    for locker in [&locker, &other] {
+        assert!(!is_lost(locker, &ticket).await && guard.lease().is_held());
+        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+    }
+    guard.release().await.unwrap();
+    assert_eq!(store.locks(), [""; 0]);
+    assert!(is_lost(&locker, &ticket).await);
+    let next = hold(&locker).await;
+    assert!(next.lease().fencing_token() > token);
+    assert!(!is_lost(&other, &ticket).await);
+    next.release().await.unwrap();
+}
+
+async fn a_redeemed_lock_carries_the_request_of_its_first_holder<F: Fixture>(store: &F) {
+    use lockable_runtime::RequestId;
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let of = async |key: &str| {
+        let holder = other.inspect(key).await.unwrap().unwrap();
+        holder.request_id().map(ToOwned::to_owned)
+    };
+    let acquire = async || ticket(hold(&locker).await).await;
+    for (now, expected) in [(None, "web-7"), (Some("job-8"), "job-8")] {
+        let ticket = RequestId::new("web-7").scope(acquire()).await;
+        assert_eq!(of(KEY).await.as_deref(), Some("web-7"));
+        let guard = match now {
+            None => redeem(&other, &ticket).await,
+            Some(id) => RequestId::new(id).scope(redeem(&other, &ticket)).await,
+        };
+        assert_eq!(of(KEY).await.as_deref(), Some(expected));
+        guard.release().await.unwrap();
+    }
+}
+
+async fn of_duplicates_at_the_same_moment_exactly_one_wins<F: Fixture>(store: &F) {
+    let lockers = [store.locker().await, store.locker().await];
+    for _ in 0..20 {
+        let ticket = ticket(hold(&lockers[0]).await).await;
+        let deliver = |number: usize| {
+            let (locker, ticket) = (lockers[number % 2].clone(), ticket.clone());
+            tokio::spawn(async move { locker.redeem(ticket).acquire().await })
+        };
+        let (mut guards, mut refused) = (Vec::new(), 0);
+        for redeemed in (0..8).map(deliver).collect::<Vec<_>>() {
+            match redeemed.await.unwrap() {
+                Ok(guard) => guards.push(guard),
+                Err(error) => refused += u32::from(error.is_taken()),
+            }
+        }
+        assert_eq!((guards.len(), refused), (1, 7));
+        guards.pop().unwrap().release().await.unwrap();
+    }
+}
+
+async fn a_permit_keeps_its_number<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let permit = |locker: &Locker| locker.lock("k").permits(2).try_acquire();
+    let first = permit(&locker).await.unwrap().unwrap();
+    let second = ticket(permit(&locker).await.unwrap().unwrap()).await;
+    assert_eq!(second.key().as_str(), "disLock:{k}#2");
+    assert!(permit(&locker).await.unwrap().is_none() && permit(&other).await.unwrap().is_none());
+    let second = redeem(&other, &second).await;
+    assert_eq!(second.lease().key().as_str(), "disLock:{k}#2");
+    assert!(permit(&locker).await.unwrap().is_none() && permit(&other).await.unwrap().is_none());
+    // Whoever waits is handed this very permit.
+    let third = locker.lock("k").permits(2).wait(LIMIT);
+    let (third, ()) = tokio::join!(third.acquire(), async {
+        let admin = other.admin();
+        wait::until_async(LIMIT, async || !admin.queue("{k}#2").await.unwrap().is_empty()).await;
+        second.release().await.unwrap();
+    });
+    let third = third.unwrap();
+    assert_eq!(third.lease().key().as_str(), "disLock:{k}#2");
+    first.release().await.unwrap();
+    third.release().await.unwrap();
+}
+
+async fn a_set_is_a_list_of_tickets<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let set = locker.lock_all(["c", "a", "b", "a"]).acquire().await.unwrap();
+    let tickets = set.into_tickets(AMPLE).await.unwrap();
+    let keys: Vec<_> = tickets.iter().map(|ticket| ticket.key().as_str()).collect();
+    assert_eq!(keys, ["disLock:c", "disLock:a", "disLock:b"]);
+    assert!(other.lock_all(["a", "c"]).try_acquire().await.unwrap().is_none());
+    for ticket in &tickets {
+        redeem(&other, ticket).await.release().await.unwrap();
+    }
+}
+
+async fn a_set_that_is_not_held_makes_no_ticket<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let set = locker.lock_all(["a", "b", "c"]).acquire().await.unwrap();
+    store.delete("disLock:b");
+    let error = set.into_tickets(AMPLE).await.unwrap_err();
+    assert!(error.is_lost() && error.key() == Some("disLock:b"), "{error}");
+    drained().await;
+    assert_eq!(store.locks(), [""; 0]);
+}
+
+async fn another_store_or_prefix_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let mine = ticket(hold(&locker).await).await;
+    let shop = store.builder().prefix("shop:").connect().await.unwrap();
+    let elsewhere = Locker::connect("memory://").await.unwrap();
+    let foreign = ticket(hold(&elsewhere).await).await;
+    let before = store.requests();
+    for (locker, ticket, why) in [(&shop, &mine, "prefix `shop:`"), (&locker, &foreign, "store")] {
+        let error = locker.redeem(ticket.clone()).acquire().await.unwrap_err();
+        assert_eq!(error.kind(), LockErrorKind::InvalidOption);
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    for request in [locker.redeem(mine.clone()).wait(LIMIT), locker.redeem(mine.clone()).fair()] {
+        let error = request.acquire().await.unwrap_err();
+        assert_eq!(error.kind(), LockErrorKind::InvalidOption);
+        assert!(error.to_string().contains("a ticket has its lock already"), "{error}");
+    }
+    assert_eq!(store.requests(), before);
+    // A locker without a prefix has all keys.
+    let all = store.builder().prefix("").connect().await.unwrap();
+    redeem(&all, &mine).await.release().await.unwrap();
+    redeem(&elsewhere, &foreign).await.release().await.unwrap();
+}
+
+async fn a_guard_comes_back_without_a_ticket<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let guard = hold_renewed(store, &locker).await;
+    let failed = guard.into_ticket(Duration::from_millis(9)).await.unwrap_err();
+    assert_eq!(failed.error().kind(), LockErrorKind::InvalidOption);
+    assert!(failed.to_string().starts_with("no ticket was made: "), "{failed}");
+    let guard = failed.into_guard().unwrap();
+    store.elapse(2 * F::LEASE).await;
+    assert!(guard.lease().is_held(), "it is not renewed any more");
+    store.delete(NAME);
+    let failed = guard.into_ticket(AMPLE).await.unwrap_err();
+    assert!(failed.error().is_lost() && !failed.error().is_taken());
+    let guard = failed.into_guard().unwrap();
+    assert!(guard.lease().is_lost() && guard.release().await.unwrap_err().is_lost());
+    let guard = hold(&locker).await;
+    store.put_foreign(NAME, AMPLE);
+    let failed = guard.into_ticket(AMPLE).await.unwrap_err();
+    assert!(failed.error().is_taken());
+    drop(failed);
+    drained().await;
+    store.delete(NAME);
+    let request = locker.lock(KEY).expire(F::LEASE).renew().max_hold(F::SHORT);
+    let guard = request.acquire().await.unwrap();
+    assert!(guard.lease().lost().await.is_max_hold_reached());
+    let failed = guard.into_ticket(AMPLE).await.unwrap_err();
+    assert!(failed.error().is_max_hold_reached());
+    failed.into_guard().unwrap().release().await.unwrap();
+}
+
+async fn a_ticket_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let made = RefCell::new(None);
+    let pass = async || {
+        let guard = hold(&locker).await;
+        let made = &made;
+        async move { *made.borrow_mut() = Some(guard.into_ticket(AMPLE).await.unwrap()) }
+    };
+    let check = async |is_done| {
+        let made = made.take();
+        assert_eq!(made.is_some(), is_done);
+        match made {
+            Some(ticket) => redeem(&locker, &ticket).await.release().await.unwrap(),
+            None => hold(&locker).await.release().await.unwrap(),
+        }
+        drained().await;
+        assert_eq!(store.locks(), [""; 0]);
+    };
+    at_every_poll(pass, check).await;
+}
+
+/// The ticket is valid still, or its lock is released.
+async fn a_redemption_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let latest = RefCell::new(None);
+    let start = async || {
+        let ticket = ticket(hold(&locker).await).await;
+        *latest.borrow_mut() = Some(ticket.clone());
+        locker.redeem(ticket).acquire()
+    };
+    let check = async |_| {
+        let ticket = latest.take().unwrap();
+        match locker.redeem(ticket).acquire().await {
+            Ok(guard) => guard.release().await.unwrap(),
+            Err(error) => assert!(error.is_lost(), "{error}"),
+        }
+        drained().await;
+        assert_eq!(store.locks(), [""; 0]);
+    };
+    at_every_poll(start, check).await;
+}
+
+async fn a_redeemed_body_runs_under_its_lock<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let ticket = ticket(hold(&locker).await).await;
+    let body = async {
+        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+        assert!(other.lock(KEY).acquire().await.unwrap_err().is_held_by_caller());
+        7
+    };
+    assert_eq!(other.redeem(ticket.clone()).run(body).await.unwrap(), 7);
+    assert_eq!(store.locks(), [""; 0]);
+    let never = async { unreachable!("the body runs without its lock") };
+    assert!(other.redeem(ticket).run::<_>(never).await.unwrap_err().is_lost());
+}
+
+async fn a_ticket_leaves_nothing_in_its_process<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let guard = hold_renewed(store, &locker).await;
+    let lease = guard.lease().clone();
+    let ticket = guard.into_ticket(4 * F::LEASE).await.unwrap();
+    assert!(!lease.is_held() && !lease.is_lost());
+    drained().await;
+    assert!(store.has(NAME));
+    assert_quiet(store).await;
+    assert!(lease.extend(AMPLE).await.is_err() && !lease.is_lost());
+    store.pass(NAME).await;
+    assert!(is_lost(&locker, &ticket).await);
+    hold(&locker).await.release().await.unwrap();
+}
+
+async fn a_redeemed_hold_has_the_terms_of_its_request<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let first = ticket(hold(&locker).await).await;
+    assert!(store.life(NAME).unwrap() > AMPLE / 2);
+    let request = other.redeem(first).expire(F::LEASE).renew();
+    let guard = request.acquire().await.unwrap();
+    assert!(store.life(NAME).unwrap() <= F::LEASE);
+    store.elapse(3 * F::LEASE).await;
+    assert!(guard.lease().is_held());
+    let second = ticket(guard).await;
+    let request = locker.redeem(second).expire(F::LEASE).renew().max_hold(F::SHORT);
+    let guard = request.acquire().await.unwrap();
+    assert!(guard.lease().lost().await.is_max_hold_reached());
+    guard.release().await.unwrap();
+}
+
+async fn a_ticket_after_its_time_is_lost<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let ticket = hold(&locker).await.into_ticket(F::SHORT).await.unwrap();
+    store.pass(NAME).await;
+    assert!(is_lost(&other, &ticket).await);
+    let next = hold(&other).await;
+    assert!(next.lease().fencing_token() > ticket.fencing_token());
+    assert!(!is_lost(&locker, &ticket).await && next.lease().is_held());
+    next.release().await.unwrap();
+}
+
+async fn an_operator_sees_and_frees_a_ticket<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let admin = other.admin();
+    let first = ticket(hold_renewed(store, &locker).await).await;
+    let seen = admin.holder(KEY).await.unwrap().unwrap();
+    let holder = seen.holder();
+    assert_eq!((holder.kind(), holder.process()), (HolderKind::Ticket, None));
+    assert!(holder.held_since().is_some() && holder.remaining().unwrap() > AMPLE / 2);
+    assert_eq!(locker.inspect(KEY).await.unwrap().as_ref(), Some(holder));
+    // The one who has redeemed it is left alone.
+    let guard = redeem(&other, &first).await;
+    assert_eq!(admin.revoke(&seen, "lost").await.unwrap(), Revoked::Changed);
+    assert_eq!(admin.force_release(&seen, "lost").await.unwrap(), Forced::Changed);
+    assert!(guard.lease().is_held());
+    let second = ticket(guard).await;
+    let seen = admin.holder(KEY).await.unwrap().unwrap();
+    let released = admin.revoke(&seen, "lost").await.unwrap();
+    assert!(matches!(released, Revoked::Released { .. }), "{released:?}");
+    assert_eq!(store.locks(), [""; 0]);
+    assert!(is_lost(&other, &second).await);
+    // So is what was listed before the ticket was made.
+    let guard = hold(&locker).await;
+    let seen = admin.holder(KEY).await.unwrap().unwrap();
+    let third = ticket(guard).await;
+    assert_eq!(admin.force_release(&seen, "lost").await.unwrap(), Forced::Changed);
+    let seen = admin.holder(KEY).await.unwrap().unwrap();
+    assert_eq!(admin.force_release(&seen, "lost").await.unwrap(), Forced::Released);
+    assert!(is_lost(&other, &third).await);
+}
+
+/// One waits in the process of the first holder, one in that of the second, and one in another.
+async fn those_who_wait_get_the_lock_after_a_redeemed_hold<F: Fixture>(store: &F) {
+    let lockers = [store.locker().await, store.locker().await, store.locker().await];
+    let guard = hold(&lockers[0]).await;
+    let waiters = lockers.each_ref().map(|locker| tokio::spawn(locker.lock(KEY).acquire()));
+    let admin = lockers[2].admin();
+    wait::until_async(LIMIT, async || admin.queue(KEY).await.unwrap().len() == 3).await;
+    let ticket = ticket(guard).await;
+    // Longer than until those who wait ask again.
+    store.elapse(Duration::from_millis(1_000)).await;
+    assert!(waiters.iter().all(|waiter| !waiter.is_finished()), "it was free in between");
+    let guard = redeem(&lockers[1], &ticket).await;
+    store.elapse(Duration::from_millis(1_000)).await;
+    assert!(waiters.iter().all(|waiter| !waiter.is_finished()) && guard.lease().is_held());
+    let start = Instant::now();
+    guard.release().await.unwrap();
+    for waiter in waiters {
+        waiter.await.unwrap().unwrap().release().await.unwrap();
+    }
+    println!("three waiters after {:?}", start.elapsed());
+}
+
+/// A turn ends with its ticket: the calls that wait behind it are not passed the lock.
+async fn a_lock_that_was_waited_for_is_passed_on<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let guard = hold(&other).await;
+    let (first, second) = (locker.lock(KEY).acquire(), locker.lock(KEY).acquire());
+    let (first, second) = (tokio::spawn(first), tokio::spawn(second));
+    let admin = other.admin();
+    wait::until_async(LIMIT, async || !admin.queue(KEY).await.unwrap().is_empty()).await;
+    guard.release().await.unwrap();
+    let guard = first.await.unwrap().unwrap();
+    let ticket = ticket(guard).await;
+    store.elapse(Duration::from_millis(1_000)).await;
+    assert!(!second.is_finished());
+    let guard = redeem(&other, &ticket).await;
+    assert!(!second.is_finished());
+    guard.release().await.unwrap();
+    second.await.unwrap().unwrap().release().await.unwrap();
+}

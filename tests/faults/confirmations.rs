@@ -1,0 +1,208 @@
+//! `replicas`: what a lock waits for until it counts, and what follows where replicas do not confirm it.
+
+mod cluster;
+mod refusals;
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker, LockerBuilder};
+use lockable_tests::sections::is_clean;
+use lockable_tests::{Proxy, Server, wait};
+use tokio::task::JoinSet;
+
+use crate::support::{KEY, LIMIT, LONG, connect_ample, in_time, patient};
+use crate::waiting::support::{call, queued, waiter};
+
+/// Replicas are waited for during a third of it, which is enough for a machine that stalls.
+const DEADLINE: Duration = Duration::from_secs(3);
+
+/// Goal: no call has a lock that its replica has not, and none leaves it behind.
+/// Method: the replica is stopped, and resumed.
+#[tokio::test]
+async fn a_lock_without_its_replica_is_not_acquired() {
+    let pair = Pair::start();
+    let locker = pair.connect().await;
+    hold(&locker, "k").await;
+    pair.replica.pause();
+    for _ in 0..2 {
+        let error = locker.lock("k").acquire().await.unwrap_err();
+        assert!(error.is_unavailable(), "{error}");
+        assert!(error.to_string().contains("0 of 1 replicas have it"), "{error}");
+        freed(&pair.primary).await;
+    }
+    pair.replica.resume();
+    hold(&locker, "k").await;
+    is_clean(&pair.primary).await;
+}
+
+#[tokio::test]
+async fn a_locker_without_replicas_waits_for_none() {
+    let pair = Pair::start();
+    let locker = connect_ample(&pair.primary.url()).await;
+    pair.replica.pause();
+    let guard = locker.lock("k").renew().acquire().await.unwrap();
+    guard.lease().extend(2 * LONG).await.unwrap();
+    guard.release().await.unwrap();
+    assert_eq!(pair.waits(), 0);
+    pair.replica.resume();
+}
+
+/// Goal: the holder relies on no renewal that its replica does not have, and its lock is there when it stops.
+#[tokio::test]
+async fn a_lease_ends_where_no_replica_confirms_renewals() {
+    const LEASE: Duration = Duration::from_secs(2);
+    let pair = Pair::start();
+    let locker = pair.connect().await;
+    let request = || locker.lock("k").expire(LEASE).renew();
+    request().acquire().await.unwrap().release().await.unwrap();
+    let guard = request().acquire().await.unwrap();
+    pair.replica.pause();
+    let error = guard.lease().extend(LONG).await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("0 of 1 replicas"), "{error}");
+    let error = in_time(LEASE, guard.lease().lost()).await;
+    assert!(error.is_lost(), "{error}");
+    assert!(pair.primary.admin().pttl(KEY) > 0, "the body stops before another one can start");
+    pair.replica.resume();
+    drop(guard);
+    is_clean(&pair.primary).await;
+}
+
+/// Goal: a lock that is handed off counts as one that is acquired does.
+/// Method: it is handed off while the replica is stopped.
+#[tokio::test]
+async fn a_lock_that_is_handed_off_waits_for_its_replica() {
+    let pair = Pair::start();
+    let holder = connect_ample(&pair.primary.url()).await;
+    let locker = pair.connect().await;
+    let guard = holder.lock("k").acquire().await.unwrap();
+    let waiter = waiter(&locker);
+    queued(&pair.primary, 1).await;
+    pair.replica.pause();
+    let (waits, before) = (pair.waits(), pair.primary.admin().get(KEY));
+    guard.release().await.unwrap();
+    wait::until_async(LIMIT, async || pair.waits() > waits).await;
+    assert_ne!(pair.primary.admin().get(KEY), before);
+    assert!(!waiter.is_finished(), "no replica has it");
+    pair.replica.resume();
+    waiter.await.unwrap().release().await.unwrap();
+    is_clean(&pair.primary).await;
+}
+
+/// Goal: the limit of a call counts while replicas are waited for, and the lock goes to the next one after that.
+#[tokio::test]
+async fn a_wait_limit_includes_the_replicas() {
+    let pair = Pair::start();
+    let holder = connect_ample(&pair.primary.url()).await;
+    let locker = pair.connect().await;
+    let guard = holder.lock("k").acquire().await.unwrap();
+    let limit = Duration::from_secs(3);
+    let waiting = locker.lock("k").wait(limit);
+    let waiting = tokio::spawn(async move { in_time(limit, waiting.acquire()).await });
+    queued(&pair.primary, 1).await;
+    pair.replica.pause();
+    guard.release().await.unwrap();
+    let error = waiting.await.unwrap().unwrap_err();
+    assert!(error.is_unavailable(), "{error}");
+    assert!(error.to_string().contains("0 of 1 replicas have it; the wait limit of 3s"), "{error}");
+    freed(&pair.primary).await;
+    pair.replica.resume();
+    is_clean(&pair.primary).await;
+}
+
+/// Goal: a call that gets the lock from another one of its process waits for no replica.
+#[tokio::test]
+async fn a_pass_within_a_process_is_not_confirmed() {
+    let pair = Pair::start();
+    let holder = connect_ample(&pair.primary.url()).await;
+    let locker = pair.connect().await;
+    let guard = holder.lock("k").acquire().await.unwrap();
+    let (first, second) = (call(&locker), call(&locker));
+    queued(&pair.primary, 1).await;
+    guard.release().await.unwrap();
+    let guard = first.await.unwrap().unwrap();
+    let waits = pair.waits();
+    guard.release().await.unwrap();
+    let guard = second.await.unwrap().unwrap();
+    assert_eq!(pair.waits(), waits);
+    guard.release().await.unwrap();
+    is_clean(&pair.primary).await;
+}
+
+#[tokio::test]
+async fn locks_of_the_same_moment_share_a_wait() {
+    const LOCKS: usize = 128;
+    let pair = Pair::start();
+    let locker = pair.connect().await;
+    hold(&locker, "k").await;
+    let waits = pair.waits();
+    let mut calls = JoinSet::new();
+    for number in 0..LOCKS {
+        let request = locker.lock(format!("k:{number}"));
+        calls.spawn(async move { request.acquire().await.unwrap() });
+    }
+    let guards = calls.join_all().await;
+    let waits = pair.waits() - waits;
+    assert!(waits > 0 && waits < LOCKS as u64 / 2, "{waits}");
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    is_clean(&pair.primary).await;
+}
+
+/// Goal: it counts that the server of the moment has the lock, and not that another one had it.
+/// Method: the name of the server leads to the next one for the connections that confirm alone, to which the lock was
+/// never copied.
+#[tokio::test]
+async fn a_lock_that_another_server_has_is_not_confirmed() {
+    let (pair, other) = (Pair::start(), Pair::start());
+    let proxy = Proxy::start(&pair.primary);
+    let locker = confirmed(&proxy.url()).connect_lazy().unwrap();
+    // Opens the connection for locks alone, because there is no lock to confirm.
+    assert!(locker.inspect("k").await.unwrap().is_none());
+    proxy.redirect(&other.primary);
+    let error = locker.lock("k").acquire().await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("was gone"), "{error}");
+    freed(&pair.primary).await;
+    is_clean(&other.primary).await;
+}
+
+/// A primary and its replica.
+struct Pair {
+    primary: Server,
+    replica: Server,
+}
+
+impl Pair {
+    fn start() -> Self {
+        let builder = Server::builder().config("repl-diskless-sync", "no").config("hz", "100");
+        let pair = Self { primary: builder.clone().start(), replica: builder.start() };
+        pair.replica.admin().follow(pair.primary.addr());
+        pair.primary.admin().wait_for_replica();
+        pair.primary.admin().reset_statistics();
+        pair
+    }
+
+    async fn connect(&self) -> Locker {
+        confirmed(&self.primary.url()).connect().await.unwrap()
+    }
+
+    /// How often replicas were waited for.
+    fn waits(&self) -> u64 {
+        self.primary.admin().command_calls("wait")
+    }
+}
+
+fn confirmed(url: &str) -> LockerBuilder {
+    patient(url).command_deadline(DEADLINE).connect_deadline(LONG).replicas(1)
+}
+
+async fn hold(locker: &Locker, name: &str) {
+    let guard: LockGuard = locker.lock(name).acquire().await.unwrap();
+    guard.release().await.unwrap();
+}
+
+/// Waits until no one has `k`.
+async fn freed(server: &Server) {
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.get(KEY).is_none()).await;
+}
