@@ -30,15 +30,19 @@ use crate::failure::{Failure, code};
 fn free(connection: &Connection, key: &str) -> Failure {
     let (prefix, place) = (connect::prefix(connection), connect::place(connection));
     let (prefix, place) = (prefix.unwrap_or_default(), place.unwrap_or_default());
-    let advice = if !prefix.is_empty() && key.starts_with(&prefix) {
-        "; write the key without its prefix".to_owned()
-    } else if key.contains(['*', '?']) {
-        format!("; to list all that match: {}", connect::command(connection, "ls", &[key]))
-    } else {
-        String::new()
-    };
+    let advice = advice(connection, key).map(|advice| format!("; {advice}")).unwrap_or_default();
     let message = format!("the lock `{prefix}{key}` is free on {place}{advice}");
     Failure::new("free", code::FREE, message)
+}
+
+/// What was probably meant by a key that no one has.
+fn advice(connection: &Connection, key: &str) -> Option<String> {
+    let prefix = connect::prefix(connection).unwrap_or_default();
+    if !prefix.is_empty() && key.starts_with(&prefix) {
+        return Some("write the key without its prefix".to_owned());
+    }
+    let list = || connect::command(connection, "ls", &[key]);
+    key.contains(['*', '?']).then(|| format!("to list all that match: {}", list()))
 }
 
 /// Other data under the key of a lock.

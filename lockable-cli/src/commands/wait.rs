@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::arguments::{Await, Connection};
 use crate::commands::news::News;
 use crate::commands::next::{Next, next};
-use crate::commands::no_lock;
+use crate::commands::{advice, no_lock};
 use crate::connect;
 use crate::directory::Directory;
 use crate::failure::{Failure, code};
@@ -28,6 +28,9 @@ pub(crate) async fn wait(
     let (admin, begun) = (connect::locker(connection)?.admin(), boot_time());
     let mut news = None;
     let first = Look::at(&admin, &arguments).await?;
+    if let (None, Some(advice)) = (&first.held, advice(connection, &arguments.key)) {
+        note(json, &format!("`{}` is the name of one lock; {advice}", arguments.key));
+    }
     let mut looks = Looks { admin: &admin, arguments: &arguments, json, silent: None };
     let mut now = first.clone();
     let end = loop {

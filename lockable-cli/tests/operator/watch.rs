@@ -182,6 +182,24 @@ fn a_watch_of_no_server_fails_at_once() {
     }
 }
 
+#[test]
+fn a_kept_lock_that_is_waited_for_has_the_same_hold() {
+    let server = Server::start();
+    let admin = server.admin();
+    let set = |mark: &str| {
+        let value = format!("{mark}0123456789abcdef.1764000000000000 cron");
+        admin.command::<()>(&["SET", "disLock:nightly", &value, "PX", "60000"]);
+    };
+    set("~");
+    let mut watch = Watch::start(&server.url(), &["ls", "--watch=100ms", "--json"]);
+    watch.changes("listed");
+    // The second for those who wait is not counted, so less is left.
+    set("=");
+    admin.command::<()>(&["RPUSH", "lockable:queue:{disLock:nightly}", &format!("1 {ANOTHER}")]);
+    watch.changes("waiting");
+    watch.end();
+}
+
 /// A watch in a terminal of this size.
 struct Terminal {
     child: Child,

@@ -302,11 +302,20 @@ mod tests {
         fn of_listing<T: Send + Unpin + 'static>() {}
         check::<Admin>();
         check::<HeldLock>();
+        check::<Changes>();
         check::<Process>();
         of_listing::<Locks>();
         let admin = Locker::in_memory().admin();
         is_sent(&(admin.holder("a"), admin.queue("a"), admin.processes(), admin.count()));
         is_sent(&admin.locks().next());
+        is_sent(&admin.changes("a"));
+    }
+
+    #[tokio::test]
+    async fn a_store_in_memory_reports_no_changes() {
+        let admin = Locker::in_memory().admin();
+        assert!(admin.changes("a").await.unwrap().is_none());
+        assert!(admin.changes("").await.is_err());
     }
 
     #[tokio::test]

@@ -27,19 +27,17 @@ pub(crate) async fn lock(
     let view = View::new(json);
     let history = History::new(view.glance());
     let free = free(connection, key).message().to_owned();
+    // No second connection is tried where no server replies.
+    admin.holder(key).await?;
+    let mut news = News::of(&admin, key).await;
     let mut watch = Watch { admin: &admin, key, free, view, history, trouble: Trouble::default() };
-    let mut news = None;
     loop {
         let begun = boot_time();
         if !watch.look().await? {
             return Ok(0);
         }
         let took = boot_time().since(begun);
-        match &mut news {
-            // What has changed meanwhile is seen by a look at once.
-            None => news = Some(News::of(&admin, key).await),
-            Some(news) => news.next(pause_after(took, SHORTEST), pause_after(took, interval)).await,
-        }
+        news.next(pause_after(took, SHORTEST), pause_after(took, interval)).await;
     }
 }
 
@@ -103,16 +101,18 @@ impl Look {
     }
 }
 
-/// The facts, with the mark of what is different and the bar behind what is left.
+/// The facts, with the marks of what is different and the bar behind what is left.
 fn lines(entry: &Entry<Look>) -> Vec<Line> {
-    let (now, (sign, tone)) = (boot_time(), mark(entry.change()));
+    let (now, change, (sign, tone)) = (boot_time(), entry.change(), mark(entry.change()));
+    let (of_rest, of_holder) = if change == Change::Renewed { (sign, "") } else { ("", sign) };
     let line = |text: String| match text.split_once(' ') {
-        Some(("left", _)) if entry.change() != Change::Gone => {
-            let text = format!("left     {}  {}  {sign}", left(entry, now), bar(entry, now));
-            Line { text: text.trim_end().to_owned(), tone: Tone::Plain }
+        Some(("left", _)) if change != Change::Gone => {
+            let (left, bar) = (left(entry, now), bar(entry, now));
+            (format!("left     {left}  {bar}  {of_rest}"), Tone::Plain)
         }
-        Some(("holder", _)) => Line { text: format!("{text}  {sign}").trim_end().to_owned(), tone },
-        _ => Line { text, tone: if tone == Tone::Faint { tone } else { Tone::Plain } },
+        Some(("holder", _)) => (format!("{text}  {of_holder}"), tone),
+        _ => (text, if tone == Tone::Faint { tone } else { Tone::Plain }),
     };
-    entry.lock.facts().lines().into_iter().map(line).collect()
+    let lines = entry.lock.facts().lines().into_iter().map(line);
+    lines.map(|(text, tone)| Line { text: text.trim_end().to_owned(), tone }).collect()
 }
