@@ -43,10 +43,10 @@ async fn a_ticket_whose_request_is_late_makes_no_ticket() {
     freed(&server).await;
     let other = connect_ample(&server.url()).await;
     let next = other.lock("k").try_acquire().await.unwrap().unwrap();
-    let evals = server.admin().command_calls("eval");
+    let admin = server.admin();
+    let evals = admin.command_calls("eval");
     proxy.release_requests();
-    lockable_tests::wait::until_async(LIMIT, async || server.admin().command_calls("eval") > evals)
-        .await;
+    wait::until_async(LIMIT, async || admin.command_calls("eval") > evals).await;
     assert!(next.lease().is_held());
     next.release().await.unwrap();
     assert_eq!(admin.get(KEY), None);
