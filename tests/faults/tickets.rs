@@ -28,7 +28,6 @@ async fn a_ticket_whose_reply_is_swallowed_is_released() {
     assert!(failed.into_guard().is_none() && !lease.is_held() && !lease.is_lost());
     freed(&server).await;
     proxy.release_replies();
-    lockable_runtime::shutdown(LIMIT).await.unwrap();
     is_clean(&server).await;
 }
 
@@ -43,20 +42,19 @@ async fn a_ticket_whose_request_is_late_makes_no_ticket() {
     freed(&server).await;
     let other = connect_ample(&server.url()).await;
     let next = other.lock("k").try_acquire().await.unwrap().unwrap();
-    let evals = server.admin().command_calls("eval");
+    let admin = server.admin();
+    let evals = admin.command_calls("eval");
     proxy.release_requests();
-    lockable_tests::wait::until_async(LIMIT, async || server.admin().command_calls("eval") > evals)
-        .await;
+    wait::until_async(LIMIT, async || admin.command_calls("eval") > evals).await;
     assert!(next.lease().is_held());
     next.release().await.unwrap();
     assert_eq!(admin.get(KEY), None);
-    lockable_runtime::shutdown(LIMIT).await.unwrap();
 }
 
 /// A guard is not lost to a server that cannot be reached, or that refuses.
 #[tokio::test]
 async fn a_guard_comes_back_where_the_server_refuses() {
-    let (server, _, locker) = impatient_behind_proxy().await;
+    let (server, _proxy, locker) = impatient_behind_proxy().await;
     let guard = locker.lock("k").renew().try_acquire().await.unwrap().unwrap();
     let admin = server.admin();
     admin.command::<()>(&["ACL", "SETUSER", "default", "-set"]);
@@ -70,21 +68,25 @@ async fn a_guard_comes_back_where_the_server_refuses() {
     assert_eq!(admin.get(KEY), None);
 }
 
+/// A ticket of this locker, and another one that the proxy lets through while it holds this one's connections.
+async fn ticket_and_other(proxy: &Proxy, locker: &Locker, hold: fn(&Proxy)) -> (Ticket, Locker) {
+    let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    let ticket = guard.into_ticket(LONG).await.unwrap();
+    hold(proxy);
+    (ticket, connect_ample(&proxy.url()).await)
+}
+
 /// The server has given the lock to a holder that no call knows.
 #[tokio::test]
 async fn a_redemption_whose_reply_is_swallowed_is_released() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
-    let other = connect_ample(&server.url()).await;
-    let guard = other.lock("k").try_acquire().await.unwrap().unwrap();
-    let ticket = guard.into_ticket(LONG).await.unwrap();
-    proxy.hold_open_replies();
+    let (ticket, other) = ticket_and_other(&proxy, &locker, Proxy::hold_open_replies).await;
     let error = in_time(COMMAND, redeem(&locker, &ticket)).await.unwrap_err();
     assert!(error.is_unavailable() && !error.is_lost(), "{error}");
     freed(&server).await;
     let error = redeem(&other, &ticket).await.unwrap_err();
     assert!(error.is_lost() && !error.is_taken(), "{error}");
     proxy.release_replies();
-    lockable_runtime::shutdown(LIMIT).await.unwrap();
     is_clean(&server).await;
 }
 
@@ -92,18 +94,17 @@ async fn a_redemption_whose_reply_is_swallowed_is_released() {
 #[tokio::test]
 async fn a_redemption_whose_request_is_late_takes_nothing() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
-    let other = connect_ample(&server.url()).await;
-    let guard = other.lock("k").try_acquire().await.unwrap().unwrap();
-    let ticket = guard.into_ticket(LONG).await.unwrap();
-    proxy.hold_open_requests();
+    let (ticket, other) = ticket_and_other(&proxy, &locker, Proxy::hold_open_requests).await;
     let error = in_time(COMMAND, redeem(&locker, &ticket)).await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
     let guard = redeem(&other, &ticket).await.unwrap();
+    let admin = server.admin();
+    let evals = admin.command_calls("eval");
     proxy.release_requests();
-    assert!(redeem(&other, &ticket).await.unwrap_err().is_taken());
-    assert!(guard.lease().is_held());
+    wait::until_async(LIMIT, async || admin.command_calls("eval") > evals).await;
+    assert!(redeem(&other, &ticket).await.unwrap_err().is_taken() && guard.lease().is_held());
     guard.release().await.unwrap();
-    assert_eq!(server.admin().get(KEY), None);
+    assert_eq!(admin.get(KEY), None);
 }
 
 /// Goal: two holders at once, of which one has redeemed a ticket.
@@ -111,37 +112,38 @@ async fn a_redemption_whose_request_is_late_takes_nothing() {
 /// requests; others want the same lock without a ticket. Whoever has the lock says so in one place.
 #[tokio::test]
 async fn duplicates_under_faults_make_no_second_holder() {
-    let rounds = long_form(50, 1_000);
+    let rounds = long_form(20, 1_000);
     let server = Server::start();
-    let proxies = [Proxy::start(&server), Proxy::start(&server), Proxy::start(&server)];
+    let proxy = Proxy::start(&server);
+    proxy.delay(Duration::from_millis(1));
     let mut lockers = Vec::new();
-    for proxy in &proxies {
+    for _ in 0..3 {
         lockers.push(impatient(&proxy.url()).connect().await.unwrap());
     }
     let place = Arc::new(Place::default());
-    let last = connect_ample(&server.url()).await;
+    let last = connect_ample(&proxy.url()).await;
     let mut rivals = rivals(&server, &place).await;
-    let (mut made, mut redeemed, mut taken) = (0, 0, 0);
+    let (mut made, mut redeemed, mut taken, mut unknown) = (0, 0, 0, 0);
     while made < rounds {
-        let Some(ticket) = begin(&lockers[0], &place).await else { continue };
+        let (begun, ()) = tokio::join!(begin(&lockers[0], &place), disturb(&proxy));
+        let Some(ticket) = begun else { continue };
         made += 1;
         let mut deliveries = JoinSet::new();
         for delivery in 0..2 + random(3) {
             let locker = lockers[1 + usize::from(delivery % 2 == 1)].clone();
             deliveries.spawn(finish(locker, ticket.clone(), Arc::clone(&place)));
         }
-        if random(2) == 0 {
-            elapse(Duration::from_micros(random(1_500))).await;
-            proxies[usize::try_from(random(3)).unwrap()].cut();
-        }
+        disturb(&proxy).await;
         let mut outcomes = deliveries.join_all().await;
         // Once more where no request has arrived, as a queue does.
         outcomes.push(finish(last.clone(), ticket, Arc::clone(&place)).await);
         let count = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         assert!(count <= 1, "a ticket was redeemed {count} times");
         redeemed += count;
-        let errors = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-        taken += errors.filter(|error| error.is_taken()).count();
+        for error in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+            taken += usize::from(error.is_taken());
+            unknown += usize::from(error.is_unavailable());
+        }
     }
     rivals.abort_all();
     while let Some(rival) = rivals.join_next().await {
@@ -149,12 +151,23 @@ async fn duplicates_under_faults_make_no_second_holder() {
     }
     let (held, newest) = (place.held.load(Ordering::SeqCst), place.newest.load(Ordering::SeqCst));
     println!(
-        "{made} tickets, {redeemed} redeemed, {taken} refused as taken; {held} holds to {newest}"
+        "{made} tickets, {redeemed} redeemed; {taken} refused as taken, {unknown} without an answer"
     );
-    assert!(2 * redeemed > made && taken > 0);
-    lockable_runtime::shutdown(LIMIT).await.unwrap();
+    println!("{held} holds, up to the token {newest}");
+    assert!(2 * redeemed > made && taken > 0 && unknown > 0);
     freed(&server).await;
     is_clean(&server).await;
+}
+
+/// Breaks the connections in one of three ways, in the middle of requests, every other time.
+async fn disturb(proxy: &Proxy) {
+    elapse(Duration::from_micros(random(6_000))).await;
+    match random(6) {
+        0 => proxy.cut(),
+        1 => proxy.hang_up(),
+        2 => proxy.cut_off(),
+        _ => {}
+    }
 }
 
 /// What the lock protects.

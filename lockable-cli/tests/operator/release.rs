@@ -53,6 +53,29 @@ fn a_run_that_is_done_is_repeated_on_request() {
 }
 
 #[test]
+fn a_ticket_is_no_dead_holder_and_released_without_force() {
+    let server = Server::start();
+    let admin = server.admin();
+    let ticket = "@0a1b2c3456789abc.1764000000123456 cart-12";
+    let put = || admin.command::<()>(&["SET", "disLock:order:7", ticket, "PX", "60000"]);
+    put();
+    let (_, listed, _) = with(&server.url(), &["ls"]);
+    let line = listed.lines().find(|line| line.starts_with("order:7 ")).unwrap();
+    assert!(line.contains(" ticket, until 20") && !line.contains("not connected"), "{listed}");
+    let (_, shown, _) = with(&server.url(), &["show", "order:7"]);
+    assert!(shown.contains("holder   ticket, until 20") && !shown.contains("process"), "{shown}");
+    let (code, shown) = json(&server.url(), &["show", "order:7"]);
+    assert_eq!((code, &shown["kind"], &shown["process"]), (0, &"ticket".into(), &Value::Null));
+    assert_eq!(shown["request_id"], "cart-12");
+    let (code, said, _) = with(&server.url(), &["release", "order:7"]);
+    assert!(code == 0 && said.contains("cannot be redeemed any more"), "{said}");
+    assert_eq!(admin.get("disLock:order:7"), None);
+    put();
+    let (code, released) = json(&server.url(), &["release", "order:7"]);
+    assert_eq!((code, &released["outcome"]), (0, &"released".into()));
+}
+
+#[test]
 fn who_cannot_be_asked_is_said_with_the_line_that_forces() {
     let server = Server::start();
     server.admin().command::<()>(&["SET", "disLock:order:7", "another", "PX", "60000"]);

@@ -33,8 +33,9 @@ impl LockGuard {
     /// [`Ticket`](crate::HolderKind::Ticket), and an operator's request to stop frees it.
     ///
     /// # What this does not guarantee
-    /// The ticket may be lost on its way, and the lock is free for others then after `ttl`. A
-    /// [`once`](crate::LockRequest::once) run that ends in another process is not done, but released.
+    /// - A ticket that is lost on its way keeps the lock for `ttl`, unless an operator frees it.
+    /// - A failover can lose the step that made the ticket, as it can lose a lock. No call can redeem it then.
+    /// - A [`once`](crate::LockRequest::once) run that ends in another process is not done, but released.
     ///
     /// # Errors
     /// [`IntoTicketError::into_guard`] returns the guard, with the lock as it was before the call, after these:

@@ -115,11 +115,11 @@ impl What {
             34..37 => Self::Ask { attempt },
             37..40 => Self::Ask { attempt: ending },
             40..47 => Self::Renew { batch: batch(dice, scene) },
-            47..58 => Self::Release { attempt: ending, keep: dice.keep() },
+            47..58 => Self::Release { attempt: ending, keep: keep(dice, scene, ending) },
             58..63 => Self::ReleaseAll { attempts: of_each_key(dice, scene) },
             63..80 => {
                 let next = Next::any(dice, scene.asked, ending);
-                Self::ReleaseTo { attempt: ending, next, keep: dice.keep() }
+                Self::ReleaseTo { attempt: ending, next, keep: keep(dice, scene, ending) }
             }
             80..86 => Self::Leave { attempt },
             86 => Self::Inspect { key },
@@ -258,6 +258,12 @@ impl Next {
     }
 }
 
+/// How long a release keeps the lock; a ticket's has no minimum hold.
+fn keep(dice: &mut Dice, scene: &Scene<'_>, attempt: usize) -> Duration {
+    let is_ticket = scene.asked[attempt].attempt.owner().starts_with('@');
+    if is_ticket { Duration::ZERO } else { dice.keep() }
+}
+
 /// The ticket of an attempt, where one was made.
 fn ticket_of(asked: &[Asked], attempt: usize) -> Option<usize> {
     let owner = format!("@{}", asked[attempt].attempt.owner());
@@ -293,7 +299,7 @@ fn of_each_key(dice: &mut Dice, scene: &Scene<'_>) -> Vec<(usize, Duration)> {
             attempts.push(attempt);
         }
     }
-    attempts.into_iter().map(|attempt| (attempt, dice.keep())).collect()
+    attempts.into_iter().map(|attempt| (attempt, keep(dice, scene, attempt))).collect()
 }
 
 /// The same attempt, or the same key, may come twice.

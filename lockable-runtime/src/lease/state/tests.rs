@@ -89,6 +89,22 @@ fn the_first_loss_is_the_one_that_counts() {
     assert_eq!(lease.status(at(99_999)), Status::Lost(Loss::Taken));
 }
 
+/// A ticket may have the lock by then, which is no loss; whether it has one is the answer's to say.
+#[test]
+fn what_renewals_find_is_no_loss_while_a_lock_is_passed_on() {
+    let mut lease = lease();
+    lease.is_passing = true;
+    lease.refused(Loss::Taken, at(1_000));
+    lease.refused(Loss::Absent, at(1_000));
+    assert!(lease.is_holding(at(1_000)));
+    assert_eq!(lease.status(at(9_898)), Status::Lost(Loss::Deadline));
+    let mut kept = self::lease();
+    kept.is_passing = true;
+    kept.is_passing = false;
+    kept.refused(Loss::Taken, at(1_000));
+    assert_eq!(kept.status(at(1_000)), Status::Lost(Loss::Taken));
+}
+
 #[test]
 fn a_failed_renewal_is_the_reason_until_an_answer() {
     let cause = |text: &'static str| Arc::new(LockError::new(LockErrorKind::Unavailable, text));

@@ -32,10 +32,11 @@ fn the_token_of_a_waiter_says_so() {
 #[test]
 fn marks_of_kept_locks_are_read() {
     let token = OwnerToken::draw(None).unwrap();
-    for (mark, text) in [(Mark::Kept, "~"), (Mark::KeptForWaiters, "=")] {
+    assert_eq!(token.of_ticket().as_ref(), format!("@{}", token.as_ref()));
+    for (mark, text) in [(Mark::Kept, "~"), (Mark::KeptForWaiters, "="), (Mark::Ticket, "@")] {
         let value = [text, token.as_ref()].concat();
         let said = TokenParts::parse(&value).unwrap();
-        assert_eq!(said.mark, Some(mark));
+        assert_eq!((said.mark, said.is_kept()), (Some(mark), text != "@"));
         assert_eq!(TokenParts { mark: None, ..said }, TokenParts::parse(token.as_ref()).unwrap());
     }
 }
@@ -47,7 +48,7 @@ fn only_the_kept_token_of_a_once_call_is_done() {
     for token in [OwnerToken::draw(None).unwrap(), of_waiter] {
         let once = token.clone().of_once();
         assert!(once.is_of_once() && !token.is_of_once());
-        for (mark, is_kept) in [("", false), ("~", true), ("=", true), ("+", false)] {
+        for (mark, is_kept) in [("", false), ("~", true), ("=", true), ("+", false), ("@", false)] {
             let value = [mark, once.as_ref()].concat();
             assert_eq!(is_done(value.as_bytes()), is_kept, "{value}");
             assert!(!is_done([mark, token.as_ref()].concat().as_bytes()));
@@ -132,7 +133,7 @@ proptest! {
     /// The value of a lock is whatever another program has written.
     #[test]
     fn any_value_is_a_token_or_foreign(
-        text in "[~=+]?[0-9a-f]{15,17}[.-][0-9]{0,27}!?( .{0,9})?|.{0,60}",
+        text in "[~=+@]?[0-9a-f]{15,17}[.-][0-9]{0,27}!?( .{0,9})?|.{0,60}",
         bytes: Vec<u8>,
     ) {
         for value in [text.as_bytes(), &bytes] {
