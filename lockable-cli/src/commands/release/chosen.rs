@@ -58,7 +58,7 @@ impl Chosen {
 
     fn add(&mut self, lock: HeldLock, means: Means) {
         match (lock.holder().kind(), means) {
-            (HolderKind::Exclusive, _) => self.locks.push(lock),
+            (HolderKind::Exclusive | HolderKind::Ticket, _) => self.locks.push(lock),
             (kind, Means::Force) if kind != HolderKind::NoLock => self.locks.push(lock),
             (kind, _) => self.passed_over.push(kind),
         }
