@@ -12,8 +12,8 @@ Output        for each lock: 1 held, 0 no one holds it, -1 another holder, or ot
 A lock that a waiter has marked by a `+` is still its holder's: see hand_off.lua.
 Idempotent because a lock is never made, and its end only moves forwards.
 
-See "Why is a late renewal harmless (`PEXPIRE GT`)?" and "How does `replicas` confirm a lock (`WAIT`)?" in
-DESIGN.md.
+See "Why is a late renewal harmless (`PEXPIRE GT`)?" in DESIGN.md.
+See "How does `replicas` confirm a lock (`WAIT`)?" in DESIGN.md.
 ]]
 local outcomes, held, value = {}, nil, nil
 for n, key in ipairs(KEYS) do

@@ -57,7 +57,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/wire",
-        "mod connection meaning greeting tracking trial permits script source sent delete server outbox command",
+        "mod connection outbox meaning greeting tracking trial permits script source sent delete server command",
     ),
     (
         "backend/redis/connect",

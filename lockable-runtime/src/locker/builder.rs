@@ -185,10 +185,9 @@ impl LockerBuilder {
     /// replicas](crate::guide::failover#confirmed-by-replicas) has the costs and the limits.
     ///
     /// # Guarantees
-    /// - A body starts, and a guard is returned, only after this many replicas have received the lock. A lock that a
-    ///   waiting call of this process gets from another one has been confirmed before.
-    /// - A renewal that is not confirmed makes the lease no longer: without one that is, the lock is lost at the end of
-    ///   its lease, and a body that is stopped by that stops.
+    /// - A body starts, and a guard is returned, only after this many replicas have received the lock.
+    /// - A renewal that they do not confirm does not lengthen the lease. So the lock is lost at the end of its lease if
+    ///   they confirm none.
     ///
     /// # What this does not guarantee
     /// - A failover to a replica that is none of these can lose the lock.

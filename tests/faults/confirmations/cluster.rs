@@ -12,7 +12,8 @@ use crate::support::LONG;
 /// Method: locks on both shards, of which one is moved between two renewals. Then the replica of that shard is stopped.
 #[tokio::test]
 async fn a_lock_is_confirmed_on_its_shard() {
-    let cluster = Cluster::builder().shards(2).replicas(1).steady().start();
+    let cluster = Cluster::builder().shards(2).replicas(2).steady().start();
+    cluster.wait_until_healthy();
     let locker = confirmed(&cluster.url()).connect().await.unwrap();
     let masters: Vec<_> = cluster.first_masters().collect();
     for master in &masters {

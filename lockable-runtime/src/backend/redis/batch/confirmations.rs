@@ -88,6 +88,9 @@ impl Drop for Confirming {
 async fn send(connection: &Connection, group: VecDeque<Unconfirmed>) {
     let open = group.into_iter().filter(|(_, answer)| !answer.is_closed());
     let (renewals, answers): (Vec<_>, Vec<_>) = open.unzip();
+    if renewals.is_empty() {
+        return;
+    }
     let confirmed = confirm_all(connection, &renewals).await;
     for (number, answer) in answers.into_iter().enumerate() {
         let outcome = match &confirmed {

@@ -72,6 +72,7 @@ pub(crate) async fn greet(
     trial.judge(target)?;
     if opener.is_for_confirming {
         let replied = commands.send_packed_command(&command::wait(0, WAIT)).await;
+        let replied = replied.and_then(Value::extract_error);
         replied.map_err(|error| fault::of_wait(server, &error))?;
     }
     Ok(Greeted { names, tracks, delete })
