@@ -18,7 +18,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 fn main() {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
-    let (grants, rounds) = if is_quick { (2_000, 3) } else { (20_000, 7) };
+    let (grants, rounds) = if is_quick { (2_000, 3) } else { (10_000, 5) };
     let (primary, replica) = (Cores::apart().server(), Cores::apart().server());
     follow(&primary, &replica);
     let _awake = AwakeCores::start();
