@@ -45,7 +45,7 @@ async fn begin(locks: &Locker, order: u64) -> Result<(), LockError> {
     let request = locks.lock(format!("order:{order}")).wait(Duration::ZERO);
     let guard = request.acquire().await?;
     // For as long as the message may wait. The work has a lease of its own.
-    let ticket = guard.into_ticket(Duration::from_secs(60)).await?;
+    let ticket = guard.into_ticket(Duration::from_mins(1)).await?;
     let message = Message { order, ticket: ticket.expose_secret() };
     SENT.lock().expect("not poisoned").push(message);
     Ok(())
@@ -63,7 +63,7 @@ async fn finish(
         INVOICES.fetch_add(1, Ordering::SeqCst);
         println!("order {}: the invoice is sent", message.order);
     };
-    match locks.redeem(ticket).renew().max_hold(Duration::from_secs(600)).run(work).await {
+    match locks.redeem(ticket).renew().max_hold(Duration::from_mins(10)).run(work).await {
         // Another delivery has the lock, or had it.
         Err(error) if error.is_lost() => drop(REFUSED.fetch_add(1, Ordering::SeqCst)),
         outcome => outcome?,

@@ -213,6 +213,7 @@ async fn a_guard_comes_back_without_a_ticket<F: Fixture>(store: &F) {
     failed.into_guard().unwrap().release().await.unwrap();
 }
 
+#[expect(clippy::async_yields_async, reason = "the call is polled step by step")]
 async fn a_ticket_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let made = RefCell::new(None);
@@ -235,6 +236,7 @@ async fn a_ticket_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
 }
 
 /// The ticket is valid still, or its lock is released.
+#[expect(clippy::async_yields_async, reason = "the call is polled step by step")]
 async fn a_redemption_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let latest = RefCell::new(None);
@@ -354,7 +356,7 @@ async fn those_who_wait_get_the_lock_after_a_redeemed_hold<F: Fixture>(store: &F
     wait::until_async(LIMIT, async || admin.queue(KEY).await.unwrap().len() == 3).await;
     let ticket = ticket(guard).await;
     // Longer than until those who wait ask again.
-    store.elapse(Duration::from_millis(1_000)).await;
+    store.elapse(Duration::from_secs(1)).await;
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()), "it was free in between");
     let guard = redeem(&lockers[1], &ticket).await;
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()) && guard.lease().is_held());
@@ -377,7 +379,7 @@ async fn a_lock_that_was_waited_for_is_passed_on<F: Fixture>(store: &F) {
     guard.release().await.unwrap();
     let guard = first.await.unwrap().unwrap();
     let ticket = ticket(guard).await;
-    store.elapse(Duration::from_millis(1_000)).await;
+    store.elapse(Duration::from_secs(1)).await;
     assert!(!second.is_finished());
     let guard = redeem(&other, &ticket).await;
     assert!(!second.is_finished());
