@@ -119,6 +119,13 @@ impl LockSet {
     }
 }
 
+impl LockSet {
+    #[cfg(feature = "admin")]
+    pub(super) fn into_guards(self) -> Vec<LockGuard> {
+        self.guards
+    }
+}
+
 impl Grant for LockSet {
     type Lease = Leases;
 

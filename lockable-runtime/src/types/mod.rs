@@ -25,6 +25,7 @@ pub(crate) mod options;
 )]
 pub(crate) mod owner;
 pub(crate) mod parameters;
+pub(crate) mod pause;
 pub(crate) mod percent;
 pub(crate) mod permit;
 pub(crate) mod process;
@@ -41,4 +42,6 @@ pub(crate) mod tag;
 pub(crate) mod ticket;
 pub(crate) mod together;
 pub(crate) mod token;
+#[cfg(feature = "admin")]
+pub(crate) mod utc;
 pub(crate) mod written;

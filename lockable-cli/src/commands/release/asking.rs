@@ -1,10 +1,10 @@
 //! What a holder has answered that was asked to stop, and what to do about one that has the lock still.
 
-use lockable_runtime::HolderKind;
+use lockable_runtime::{HolderKind, LockError};
 use lockable_runtime::admin::{Admin, Forced, HeldLock, Revoked};
 
 use super::outcome::{Outcome, released};
-use crate::arguments::Connection;
+use crate::arguments::{Connection, Span};
 use crate::commands::second_look::{self, FirstLook, SecondLook};
 use crate::commands::silence::{self, Silence};
 use crate::directory::{Directory, Known};
@@ -13,7 +13,7 @@ use crate::output::times::short;
 
 /// # Errors
 /// When the holder has the lock still.
-pub(super) async fn answer(
+pub(in crate::commands) async fn answer(
     admin: &Admin,
     first: &FirstLook,
     connection: &Connection,
@@ -80,6 +80,32 @@ impl Advice {
 
 pub(super) fn kept(message: String) -> Failure {
     Failure::new("not-released", code::UNANSWERED, message)
+}
+
+/// Takes the lock away, and leaves it paused for the delay.
+///
+/// # Errors
+/// When another holder has it by now.
+pub(super) async fn force(
+    admin: &Admin,
+    held: &HeldLock,
+    reason: &str,
+    delay: Option<Span>,
+) -> Result<Outcome, Failure> {
+    let outcome = taken(held, forced(admin, held, reason, delay).await?)?;
+    Ok(outcome.paused(delay.map(|delay| delay.0)))
+}
+
+pub(super) async fn forced(
+    admin: &Admin,
+    held: &HeldLock,
+    reason: &str,
+    delay: Option<Span>,
+) -> Result<Forced, LockError> {
+    match delay {
+        Some(delay) => admin.force_pause(held, delay.0, reason).await,
+        None => admin.force_release(held, reason).await,
+    }
 }
 
 /// # Errors
