@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::types::label::Label;
-use crate::types::pause::Pause;
 use crate::types::reason::Reason;
 use crate::types::redact::DisplayKey;
 
@@ -151,10 +150,8 @@ impl LockError {
         self
     }
 
-    pub(crate) fn busy(key: &str, pause: Option<&Pause>) -> Self {
-        let other = || Cow::Borrowed("another holder has the lock");
-        let message = pause.map_or_else(other, |pause| Cow::Owned(pause.to_string()));
-        Self::new(LockErrorKind::Busy, message).with_key(key)
+    pub(crate) fn busy(key: &str) -> Self {
+        Self::new(LockErrorKind::Busy, "another holder has the lock").with_key(key)
     }
 
     /// Its locker was drained.
@@ -178,20 +175,9 @@ impl LockError {
         Self::new(LockErrorKind::InvalidKey, flaw).with_key(key)
     }
 
-    pub(crate) fn wait_limit_reached(
-        key: &str,
-        limit: Duration,
-        waited: Duration,
-        pause: Option<&Pause>,
-    ) -> Self {
-        let message = match pause {
-            None => format!(
-                "another holder still has the lock after {waited:.0?} of at most {limit:?}"
-            ),
-            Some(pause) => {
-                format!("after {waited:.0?} of at most {limit:?} {pause}")
-            }
-        };
+    pub(crate) fn wait_limit_reached(key: &str, limit: Duration, waited: Duration) -> Self {
+        let message =
+            format!("another holder still has the lock after {waited:.0?} of at most {limit:?}");
         Self::new(LockErrorKind::WaitLimitReached, message).with_key(key)
     }
 
@@ -441,13 +427,13 @@ mod tests {
 
     #[test]
     fn messages_name_the_key_and_keep_to_one_line() {
-        let error = LockError::busy("disLock:order:\n7", None);
+        let error = LockError::busy("disLock:order:\n7");
         assert_eq!(error.to_string(), "lock `disLock:order:\\n7`: another holder has the lock");
     }
 
     #[test]
     fn a_message_redacts_its_key_where_that_is_wanted() {
-        let error = LockError::busy("disLock:mail:a", None).redacting_key(true);
+        let error = LockError::busy("disLock:mail:a").redacting_key(true);
         for text in [error.to_string(), format!("{error:?}"), format!("{error:#?}")] {
             assert!(text.contains("redacted:") && !text.contains("mail"), "{text}");
         }

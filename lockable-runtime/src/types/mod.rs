@@ -42,6 +42,5 @@ pub(crate) mod tag;
 pub(crate) mod ticket;
 pub(crate) mod together;
 pub(crate) mod token;
-#[cfg(feature = "admin")]
 pub(crate) mod utc;
 pub(crate) mod written;

@@ -3,9 +3,14 @@
 //! See "How does a pause keep a lock taken?" in DESIGN.md.
 
 use std::fmt;
+use std::time::{Duration, SystemTime};
 
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::options::Ttl;
 use crate::types::owner::{Mark, PAUSE, TokenParts};
 use crate::types::reason::Reason;
+use crate::types::token::OwnerToken;
+use crate::types::utc::utc;
 
 /// What the value of a paused lock says, in the place of a request id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,50 +44,33 @@ impl fmt::Display for Pause {
     }
 }
 
-#[cfg(feature = "admin")]
-pub(crate) use self::written::{length, token};
-
-#[cfg(feature = "admin")]
-mod written {
-    use std::time::{Duration, SystemTime};
-
-    use crate::types::error::{LockError, LockErrorKind};
-    use crate::types::options::Ttl;
-    use crate::types::owner::PAUSE;
-    use crate::types::reason::Reason;
-    use crate::types::token::OwnerToken;
-    use crate::types::utc::utc;
-
-    /// The owner token of a pause that begins now, which no other acquisition has.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
-    pub(crate) fn token(length: Ttl, reason: &Reason) -> Result<OwnerToken, LockError> {
-        let (drawn, end) = (OwnerToken::draw(None)?, SystemTime::now() + length.duration());
-        let text = format!("{PAUSE}{} {} {reason}", drawn.as_ref(), utc(end));
-        Ok(OwnerToken::received(text.trim_end()))
-    }
-
-    /// # Errors
-    /// When no pause may be so long.
-    pub(crate) fn length(length: Duration) -> Result<Ttl, LockError> {
-        if length > LONGEST {
-            let message = format!("a pause is at most 24 hours, and not {length:?}; pause it again before its end");
-            return Err(LockError::new(LockErrorKind::InvalidOption, message));
-        }
-        Ttl::new("pause", length)
-    }
-
-    /// One that was forgotten ends within a day.
-    const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// The owner token of a pause that begins now, which no other acquisition has.
+///
+/// # Errors
+/// When the system gives no randomness.
+pub(crate) fn token(length: Ttl, reason: &Reason) -> Result<OwnerToken, LockError> {
+    let (drawn, end) = (OwnerToken::draw(None)?, SystemTime::now() + length.duration());
+    let text = format!("{PAUSE}{} {} {reason}", drawn.as_ref(), utc(end));
+    Ok(OwnerToken::received(text.trim_end()))
 }
 
-#[cfg(all(test, feature = "admin"))]
-mod tests {
-    use std::time::{Duration, SystemTime};
+/// # Errors
+/// When no pause may be so long.
+pub(crate) fn length(length: Duration) -> Result<Ttl, LockError> {
+    if length > LONGEST {
+        let message =
+            format!("a pause is at most 24 hours, and not {length:?}; pause it again before its end");
+        return Err(LockError::new(LockErrorKind::InvalidOption, message));
+    }
+    Ttl::new("pause", length)
+}
 
+/// One that was forgotten ends within a day.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[cfg(test)]
+mod tests {
     use super::*;
-    use crate::types::utc::utc;
 
     fn written(reason: &str) -> String {
         let minute = length(Duration::from_secs(60)).unwrap();

@@ -46,7 +46,9 @@ pub(crate) struct Busy {
 
 impl Busy {
     pub(crate) fn error(&self) -> LockError {
-        LockError::busy(self.key.as_str(), self.pause.as_deref())
+        let key = self.key.as_str();
+        let Some(pause) = &self.pause else { return LockError::busy(key) };
+        LockError::new(LockErrorKind::Busy, pause.to_string()).with_key(key)
     }
 }
 
@@ -205,7 +207,10 @@ impl Acquirer {
             let key = self.link.reporting.show(key).labeled(terms.label);
             telemetry::wait_limit_reached(key, waited);
         }
-        LockError::wait_limit_reached(busy.key.as_str(), limit, waited, pause.as_deref())
+        let key = busy.key.as_str();
+        let Some(pause) = pause else { return LockError::wait_limit_reached(key, limit, waited) };
+        let message = format!("after {waited:.0?} of at most {limit:?} {pause}");
+        LockError::new(LockErrorKind::WaitLimitReached, message).with_key(key)
     }
 
     /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.
