@@ -153,7 +153,10 @@ fn paused(holder: &Holder) -> String {
 /// No process has the lock, so that its time is what matters.
 fn until(what: &str, holder: &Holder) -> String {
     let end = holder.remaining().and_then(|rest| SystemTime::now().checked_add(rest));
-    end.map_or_else(|| what.trim_matches(',').to_owned(), |end| format!("{what} until {}", iso(end)))
+    end.map_or_else(
+        || what.trim_matches(',').to_owned(),
+        |end| format!("{what} until {}", iso(end)),
+    )
 }
 
 /// `5.0s`, or `<5.0s` for a lock that was waited for.

@@ -6,18 +6,8 @@ use lockable_tests::Server;
 
 use crate::program::{lockable, outcome, with};
 
-const COMMANDS: [&str; 10] = [
-    "ls",
-    "show",
-    "release",
-    "wait",
-    "pause",
-    "resume",
-    "check",
-    "run",
-    "completions",
-    "man",
-];
+const COMMANDS: [&str; 10] =
+    ["ls", "show", "release", "wait", "pause", "resume", "check", "run", "completions", "man"];
 
 /// No text needs a server.
 fn text(arguments: &[&str]) -> String {

@@ -90,11 +90,15 @@ impl LockSet {
         length: Duration,
         reason: impl AsRef<str>,
     ) -> Result<(), LockError> {
-        pause_all(self.into_guards(), length, reason.as_ref()).await
+        pause_all(self.guards, length, reason.as_ref()).await
     }
 }
 
-async fn pause_all(guards: Vec<LockGuard>, length: Duration, reason: &str) -> Result<(), LockError> {
+async fn pause_all(
+    guards: Vec<LockGuard>,
+    length: Duration,
+    reason: &str,
+) -> Result<(), LockError> {
     let (length, reason) = (pause::length(length)?, Reason::new(reason));
     let paused = guards.into_iter().map(|guard| pause(guard, length, &reason));
     // After an error those that were paused are dropped here, which releases them.

@@ -47,7 +47,7 @@ use crate::types::together::join_all;
 #[must_use = "the locks are released when the set is dropped, and `let _ =` drops it at once: bind it to a name, such as `let _locks`"]
 pub struct LockSet {
     /// One for each key, in the order in which the keys are written first.
-    guards: Vec<LockGuard>,
+    pub(super) guards: Vec<LockGuard>,
     leases: Leases,
 }
 
@@ -116,13 +116,6 @@ impl LockSet {
         // After an error the tickets that were made are dropped here, which releases their locks.
         let made = made.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(made.into_iter().map(Made::into_ticket).collect())
-    }
-}
-
-impl LockSet {
-    #[cfg(feature = "admin")]
-    pub(super) fn into_guards(self) -> Vec<LockGuard> {
-        self.guards
     }
 }
 

@@ -58,8 +58,9 @@ pub(crate) fn token(length: Ttl, reason: &Reason) -> Result<OwnerToken, LockErro
 /// When no pause may be so long.
 pub(crate) fn length(length: Duration) -> Result<Ttl, LockError> {
     if length > LONGEST {
-        let message =
-            format!("a pause is at most 24 hours, and not {length:?}; pause it again before its end");
+        let message = format!(
+            "a pause is at most 24 hours, and not {length:?}; pause it again before its end"
+        );
         return Err(LockError::new(LockErrorKind::InvalidOption, message));
     }
     Ttl::new("pause", length)

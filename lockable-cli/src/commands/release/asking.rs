@@ -1,7 +1,7 @@
 //! What a holder has answered that was asked to stop, and what to do about one that has the lock still.
 
-use lockable_runtime::{HolderKind, LockError};
 use lockable_runtime::admin::{Admin, Forced, HeldLock, Revoked};
+use lockable_runtime::{HolderKind, LockError};
 
 use super::outcome::{Outcome, released};
 use crate::arguments::{Connection, Span};
