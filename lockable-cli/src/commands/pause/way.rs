@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use lockable_runtime::admin::{Admin, HeldLock, Revoked};
+use lockable_runtime::admin::{Admin, HeldLock};
 use lockable_runtime::{HolderKind, RequestId};
 
 use crate::arguments::Connection;
 use crate::commands::no_lock;
-use crate::commands::release::answer;
+use crate::commands::release::stopped;
 use crate::commands::second_look::{self, FirstLook};
 use crate::connect;
 use crate::failure::{Failure, code};
@@ -65,14 +65,7 @@ impl Way<'_> {
     async fn ask(&self, held: &HeldLock, grace: Duration) -> Result<(), Failure> {
         let first = FirstLook::at(held.clone());
         let asked = self.admin.revoke(held, self.reason).grace(grace).await?;
-        if let Revoked::Released { .. } | Revoked::Changed = asked {
-            return Ok(());
-        }
-        let forced = |held: &HeldLock| {
-            let verb = format!("release --id {} --force --delay 5m", held.holder().id());
-            connect::command(self.connection, &verb, &[held.name()])
-        };
-        answer(self.admin, &first, self.connection, asked, forced).await.map(drop)
+        stopped(self.admin, &first, self.connection, asked).await
     }
 }
 

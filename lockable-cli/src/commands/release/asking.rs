@@ -7,13 +7,14 @@ use super::outcome::{Outcome, released};
 use crate::arguments::{Connection, Span};
 use crate::commands::second_look::{self, FirstLook, SecondLook};
 use crate::commands::silence::{self, Silence};
+use crate::connect;
 use crate::directory::{Directory, Known};
 use crate::failure::{Failure, code};
 use crate::output::times::short;
 
 /// # Errors
 /// When the holder has the lock still.
-pub(in crate::commands) async fn answer(
+pub(super) async fn answer(
     admin: &Admin,
     first: &FirstLook,
     connection: &Connection,
@@ -32,6 +33,23 @@ pub(in crate::commands) async fn answer(
     let first = first.map_or_else(String::new, |first| format!("; {first}"));
     let message = format!("{why}; {end}{first}; {force}: {forced}");
     Err(kept(message).about(&second.held).renewed(second.was_renewed()))
+}
+
+/// The same for a pause in the place of the holder.
+///
+/// # Errors
+/// When the holder has the lock still.
+pub(in crate::commands) async fn stopped(
+    admin: &Admin,
+    first: &FirstLook,
+    connection: &Connection,
+    asked: Revoked,
+) -> Result<(), Failure> {
+    let forced = |held: &HeldLock| {
+        let verb = format!("release --id {} --force --delay 5m", held.holder().id());
+        connect::command(connection, &verb, &[held.name()])
+    };
+    answer(admin, first, connection, asked, forced).await.map(drop)
 }
 
 /// What to do about a holder that has the lock still.

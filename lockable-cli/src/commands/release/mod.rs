@@ -9,8 +9,8 @@ mod typed;
 use lockable_runtime::HolderKind;
 use lockable_runtime::admin::HeldLock;
 
-pub(super) use self::asking::answer;
-use self::asking::{force, kept};
+pub(super) use self::asking::stopped;
+use self::asking::{answer, force, kept};
 use crate::arguments::{Connection, Release};
 use crate::commands::next::{Next, next};
 use crate::commands::second_look::FirstLook;
