@@ -42,5 +42,9 @@ pub(crate) mod tag;
 pub(crate) mod ticket;
 pub(crate) mod together;
 pub(crate) mod token;
+#[cfg_attr(
+    not(feature = "admin"),
+    expect(unreachable_pub, reason = "the program `lockable` writes times with it")
+)]
 pub(crate) mod utc;
 pub(crate) mod written;
