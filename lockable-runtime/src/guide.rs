@@ -50,6 +50,10 @@ pub mod operating {}
 pub mod incident {}
 
 #[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/maintenance.md")]
+pub mod maintenance {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/shell_script.md")]
 pub mod shell_script {}
 

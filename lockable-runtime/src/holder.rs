@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use crate::backend::Held;
 use crate::backend::Seen;
 use crate::types::owner::{HolderId, LockValue, Mark, ProcessId, TokenParts};
+use crate::types::pause::Pause;
 
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) or a listing found it.
 ///
@@ -17,6 +18,7 @@ pub struct Holder {
     process: Option<ProcessId>,
     held_since: Option<HeldSince>,
     request_id: Option<String>,
+    pause: Option<Pause>,
     remaining: Option<Duration>,
 }
 
@@ -33,6 +35,8 @@ pub enum HolderKind {
     /// A lock that is on its way from one process to another: a [`Ticket`](crate::Ticket) has it, until it is redeemed or
     /// its time is over.
     Ticket,
+    /// A lock without a holder: an operator keeps it taken for a time, so that nothing runs under it.
+    Paused,
     /// A value that another library wrote; it keeps the lock taken all the same.
     Foreign,
     /// Data of another type, which is no lock: calls for the lock fail with
@@ -70,6 +74,15 @@ impl Holder {
         self.request_id.as_deref()
     }
 
+    /// Returns why the lock is [paused](HolderKind::Paused), as the operator wrote it; empty if that was nothing, and
+    /// `None` if the lock is not paused.
+    ///
+    /// It is one line of at most 200 characters, without control characters.
+    #[must_use]
+    pub fn pause_reason(&self) -> Option<&str> {
+        self.pause.as_ref().map(Pause::reason)
+    }
+
     /// Returns how long the lock lasts by the backend's clock; `None` if it has no end.
     ///
     /// A lock without an end is one of another program. A lock that was released before its `min_hold` was over has
@@ -101,7 +114,7 @@ impl Holder {
         self.held_since
     }
 
-    /// Returns the process that has the lock; `None` if it is unknown, and of a ticket, which no process has.
+    /// Returns the process that has the lock; `None` if it is unknown, and of a ticket or a pause, which no process has.
     ///
     /// [`Admin::processes`](crate::admin::Admin::processes) shows where it runs, if it is connected.
     #[cfg(feature = "admin")]
@@ -129,20 +142,25 @@ impl Holder {
             process: None,
             held_since: None,
             request_id: None,
+            pause: None,
             remaining,
         };
         let Some(token) = TokenParts::parse(owner.text()) else { return foreign };
         let since = if token.is_from_queue { HeldSince::NotBefore } else { HeldSince::At };
+        let is_of_none = matches!(token.mark, Some(Mark::Ticket | Mark::Paused));
+        let identity = token.identity.filter(|_| token.mark != Some(Mark::Paused));
         Self {
             kind: match token.mark {
                 None => HolderKind::Exclusive,
                 Some(Mark::Ticket) => HolderKind::Ticket,
+                Some(Mark::Paused) => HolderKind::Paused,
                 Some(_) if token.is_done() => HolderKind::Done,
                 Some(_) => HolderKind::KeptByMinHold,
             },
-            process: (token.mark != Some(Mark::Ticket)).then_some(token.process),
+            process: (!is_of_none).then_some(token.process),
             held_since: token.attempted_at.map(since),
-            request_id: token.identity.map(ToOwned::to_owned),
+            request_id: identity.map(ToOwned::to_owned),
+            pause: Pause::of(owner.as_bytes()),
             ..foreign
         }
     }

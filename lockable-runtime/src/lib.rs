@@ -601,6 +601,8 @@ pub mod __private {
     pub use crate::types::clock::Moment;
     #[cfg(feature = "redis")]
     pub use crate::types::clock::boot_time;
+    #[cfg(feature = "admin")]
+    pub use crate::types::utc::utc;
     pub use crate::types::written::Written;
 }
 

@@ -18,12 +18,12 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("testing", "mod locks staged internals"),
     (
         "locker",
-        "global scope blocking connect environment builder defaults url_settings mod lead request_all redeem request \
+        "global scope blocking connect environment builder defaults url_settings drain mod lead request_all redeem request \
          acquire inspect",
     ),
-    ("locker/acquire", "set mod redeem permit call in_line acquirer"),
-    ("admin", "revoke mod locks held changes waiter process"),
-    ("hold", "mod run set ticket guard grant reentry"),
+    ("locker/acquire", "set mod redeem permit call in_line acquirer gate"),
+    ("admin", "revoke pause mod locks held changes waiter process"),
+    ("hold", "mod run pause set ticket guard grant reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan age"),
     ("waiters", "mod turn stake lines holders table line"),
@@ -69,9 +69,9 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("check", "mod code grant"),
     (
         "types",
-        "mod options lanes parameters credentials reporting selection ticket client_name namespace tag permit slot key \
+        "mod pause options lanes parameters credentials reporting selection ticket client_name namespace tag permit slot key \
          hole token owner random error reason percent redact escape label metric_keys no_metric_keys \
-         grow_only clock together written duration process generation seeded",
+         grow_only clock together written duration utc process generation seeded",
     ),
     ("request_id", "tower mod"),
 ];

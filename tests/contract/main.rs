@@ -61,6 +61,7 @@ mod lead;
 mod leftovers;
 mod loss;
 mod once;
+mod pauses;
 mod permits;
 mod reentry;
 mod release;

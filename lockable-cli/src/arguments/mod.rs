@@ -5,6 +5,7 @@ mod check;
 mod connection;
 mod help;
 mod operator;
+mod pause;
 mod run;
 mod span;
 mod texts;
@@ -17,6 +18,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub(crate) use self::check::Check;
 pub(crate) use self::connection::Connection;
 pub(crate) use self::operator::{Await, Ls, Release, Show};
+pub(crate) use self::pause::{Pause, Resume};
 pub(crate) use self::run::{Command, End, Run, Watcher};
 #[cfg(unix)]
 pub(crate) use self::run::{Permits, Wait};
@@ -77,11 +79,19 @@ impl Arguments {
         let timeout = ("--timeout", Some(self.connection.timeout));
         let others = match &self.verb {
             Verb::Run(run) => run.spans(),
-            Verb::Release(release) => vec![("--grace", Some(release.grace))],
+            Verb::Release(release) => {
+                vec![("--grace", Some(release.grace)), ("--delay", release.delay)]
+            }
+            Verb::Pause(pause) => vec![
+                ("--for", Some(pause.length)),
+                ("--grace", Some(pause.grace)),
+                ("--wait", pause.wait),
+            ],
             Verb::Wait(wait) => vec![("--for", wait.limit)],
             Verb::Ls(ls) => vec![("--watch", ls.watch)],
             Verb::Show(show) => vec![("--watch", show.watch)],
             Verb::Check(_)
+            | Verb::Resume(_)
             | Verb::Completions(_)
             | Verb::Man(_)
             | Verb::Watcher(_)
@@ -118,6 +128,8 @@ pub(crate) enum Verb {
     Show(Show),
     Release(Release),
     Wait(Await),
+    Pause(Pause),
+    Resume(Resume),
     Check(Check),
     Run(Run),
     Completions(Completions),
@@ -149,10 +161,10 @@ Exit codes:
     0      done; `run`: the command's own code, or 128 and the number of the signal that ended it
     1      `check`: the report has an error; with --strict, an error or a warning
     2      the arguments are invalid, the key holds other data than a lock, or --yes is missing
-    3      `show`, `release`: the lock is free
-    4      `release`: a holder was not asked or did not stop, and still has the lock
+    3      `show`, `release`, `resume`: the lock is free; `resume`: it is not paused
+    4      `release`, `pause`: a holder was not asked or did not stop, and still has the lock
    69      Redis does not reply, or refuses the request
-   75      `run`: another holder has the lock; `wait`: at the end of --for it is still held
+   75      `run`: another holder has the lock; `wait`, `pause`: it is still held, or paused already
   124      `run`: the lock was lost or revoked, or --max-hold was over, and the command was ended
   125      lockable itself failed
   126/127  `run`: the command cannot be run, or was not found";

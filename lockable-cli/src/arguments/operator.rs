@@ -70,6 +70,9 @@ pub(crate) struct Release {
     /// Takes the lock away, with two holders at work until the old one notices.
     #[arg(long)]
     pub(crate) force: bool,
+    /// With --force, leaves the lock paused for so long, so that the old holder can notice before the next one begins.
+    #[arg(long, value_name = "TIME", requires = "force")]
+    pub(crate) delay: Option<Span>,
 }
 
 /// Waits until the present hold of a lock has ended, or with --free until no one has it and no one waits.
@@ -117,7 +120,7 @@ Columns:
   WAITING  processes in the queue, each with one or more calls
   LISTENS  whether the process would receive the lock's grant
   kind     only if it is no lock that a call of this library holds. kept-by-min-hold: its
-           holder is done; foreign: of another library; no-lock: other data under the key
+           holder is done; paused: an operator keeps it taken; foreign: of another library; no-lock: other data under the key
 
 Marks of --watch: + new, ~ another holder, ^ renewed: more is left than before, - gone,
 ? its server did not reply. The bar is LEFT as a part of the most that this watch has seen

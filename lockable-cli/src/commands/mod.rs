@@ -5,6 +5,7 @@ mod look;
 mod ls;
 mod news;
 mod next;
+mod pause;
 mod release;
 mod second_look;
 mod show;
@@ -15,10 +16,13 @@ mod watch;
 
 pub(crate) use self::check::check;
 pub(crate) use self::ls::ls;
+pub(crate) use self::pause::{pause, resume};
 pub(crate) use self::release::release;
 pub(crate) use self::show::show;
 pub(crate) use self::texts::{completions, man};
 pub(crate) use self::wait::wait;
+
+use std::env;
 
 use lockable_runtime::admin::{Admin, Locks};
 
@@ -70,6 +74,21 @@ fn none(connection: &Connection, pattern: Option<&str>) -> String {
         String::new()
     };
     format!("no lock `{prefix}{form}` is held on {place}{advice}")
+}
+
+/// Who types this.
+fn user() -> String {
+    env::var("USER").unwrap_or_else(|_| "someone".to_owned())
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    env::var("COMPUTERNAME").unwrap_or_else(|_| "unknown".to_owned())
 }
 
 /// Of a list of locks.

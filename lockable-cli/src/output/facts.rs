@@ -53,7 +53,7 @@ fn special(of: HolderKind) -> String {
 }
 
 fn process(holder: &Holder, directory: &Directory) -> String {
-    if holder.kind() == HolderKind::Ticket {
+    if matches!(holder.kind(), HolderKind::Ticket | HolderKind::Paused) {
         return String::new();
     }
     let known = directory.find(holder.process());

@@ -23,6 +23,9 @@ pub(crate) struct LockLine<'a> {
     held_ms: Option<u64>,
     from_queue: bool,
     remaining_ms: Option<u64>,
+    /// Why it is paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
     waiting: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<Vec<WaiterLine<'a>>>,
@@ -63,6 +66,7 @@ impl<'a> LockLine<'a> {
             held_ms: held_since.map(|moment| milliseconds(since(moment))),
             from_queue: matches!(holder.held_since(), Some(HeldSince::NotBefore(_))),
             remaining_ms: holder.remaining().map(milliseconds),
+            reason: holder.pause_reason(),
             waiting: lock.queued(),
             queue: None,
         }
@@ -104,7 +108,7 @@ impl<'a> ProcessLine<'a> {
 pub(crate) fn row(lock: &HeldLock, directory: &Directory) -> [String; 6] {
     let it = lock.holder();
     let process = match it.kind() {
-        HolderKind::Ticket => "-".to_owned(),
+        HolderKind::Ticket | HolderKind::Paused => "-".to_owned(),
         _ => place(directory.find(it.process())),
     };
     [lock.name().to_owned(), holder(it), process, held(it), left(it), lock.queued().to_string()]
@@ -121,6 +125,7 @@ pub(crate) fn kind(kind: HolderKind) -> &'static str {
         HolderKind::KeptByMinHold => "kept-by-min-hold",
         HolderKind::Done => "done",
         HolderKind::Ticket => "ticket",
+        HolderKind::Paused => "paused",
         HolderKind::Foreign => "foreign",
         HolderKind::NoLock => "no-lock",
         _ => "other",
@@ -132,17 +137,26 @@ pub(crate) fn holder(holder: &Holder) -> String {
     match holder.kind() {
         HolderKind::KeptByMinHold => "kept by min_hold".to_owned(),
         HolderKind::Done => "done".to_owned(),
-        HolderKind::Ticket => ticket(holder),
+        HolderKind::Ticket => until("ticket,", holder),
+        HolderKind::Paused => paused(holder),
         HolderKind::Foreign => "another library".to_owned(),
         HolderKind::NoLock => "data that is no lock".to_owned(),
         _ => holder.request_id().unwrap_or("-").to_owned(),
     }
 }
 
-/// No process has the lock of a ticket, so that its time is what matters.
-fn ticket(holder: &Holder) -> String {
+fn paused(holder: &Holder) -> String {
+    let (until, reason) = (until("paused", holder), holder.pause_reason().unwrap_or_default());
+    if reason.is_empty() { until } else { format!("{until}: {reason}") }
+}
+
+/// No process has the lock, so that its time is what matters.
+fn until(what: &str, holder: &Holder) -> String {
     let end = holder.remaining().and_then(|rest| SystemTime::now().checked_add(rest));
-    end.map_or_else(|| "ticket".to_owned(), |end| format!("ticket, until {}", iso(end)))
+    end.map_or_else(
+        || what.trim_matches(',').to_owned(),
+        |end| format!("{what} until {}", iso(end)),
+    )
 }
 
 /// `5.0s`, or `<5.0s` for a lock that was waited for.

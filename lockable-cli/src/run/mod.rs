@@ -62,7 +62,7 @@ pub(crate) async fn run(
         Err(error) if error.is_busy() => {
             let key = error.key().and_then(|key| key.strip_prefix(&*prefix));
             let key = key.or(arguments.keys.first().map(String::as_str));
-            return Err(busy(connection, &arguments, key.unwrap_or_default()));
+            return Err(busy(connection, &arguments, key.unwrap_or_default(), &error.to_string()));
         }
         Err(error) => {
             let_go().await;
@@ -112,7 +112,7 @@ fn request_id(arguments: &Run) -> RequestId {
 }
 
 /// A lock, or the key that permits have in front of their numbers.
-fn busy(connection: &Connection, arguments: &Run, key: &str) -> Failure {
+fn busy(connection: &Connection, arguments: &Run, key: &str, why: &str) -> Failure {
     let see = match arguments.permits {
         None => connect::command(connection, "show", &[key]),
         Some(_) => connect::command(connection, "ls", &[&format!("{key}#*")]),
@@ -126,6 +126,8 @@ fn busy(connection: &Connection, arguments: &Run, key: &str) -> Failure {
         (Some(Permits::All(_)), Some(_)) => "a permit is still taken",
     };
     let advice = if arguments.wait.is_none() { "wait with --wait, or see" } else { "see" };
+    let pause = why.find("the lock is paused").and_then(|at| why.get(at..));
+    let what = pause.unwrap_or(what);
     let message = format!("{what}; {advice} who holds it: {see}");
     Failure::new("busy", arguments.busy_code, message).of_lock(key)
 }

@@ -4,6 +4,7 @@ mod holders;
 mod many;
 mod names;
 mod output;
+mod pause;
 mod permits;
 mod release;
 mod texts;

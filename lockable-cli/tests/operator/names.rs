@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::program::with;
 
-const COMMANDS: [&str; 8] = ["ls", "show", "release", "wait", "check", "run", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["ls", "show", "release", "wait", "pause", "resume", "check", "run", "completions", "man"];
 
 /// What is tried: the texts beside the code.
 const TEXTS: [&str; 3] = [

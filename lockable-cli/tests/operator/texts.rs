@@ -6,7 +6,8 @@ use lockable_tests::Server;
 
 use crate::program::{lockable, outcome, with};
 
-const COMMANDS: [&str; 8] = ["ls", "show", "release", "wait", "check", "run", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["ls", "show", "release", "wait", "pause", "resume", "check", "run", "completions", "man"];
 
 /// No text needs a server.
 fn text(arguments: &[&str]) -> String {
@@ -61,7 +62,7 @@ fn bash_completes_a_command() {
                  _lockable lockable re lockable; echo \"${COMPREPLY[@]}\"";
     let mut bash = Command::new("bash");
     let (code, said, why) = outcome(bash.args(["-c", typed]).arg(&file));
-    assert_eq!((code, said.as_str()), (0, "release\n"), "{why}");
+    assert_eq!((code, said.as_str()), (0, "release resume\n"), "{why}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_server_without_tls_is_tried_twice_at_most() {
 }
 
 /// The name of a lock that this node has.
-fn key_at(cluster: &Cluster, master: &Server) -> String {
+pub(super) fn key_at(cluster: &Cluster, master: &Server) -> String {
     cluster.name_at(master, "disLock:order:").replacen("disLock:", "", 1)
 }
 

@@ -33,6 +33,11 @@ fn the_shell_scripts_of_the_guide_are_real() {
 }
 
 #[test]
+fn the_maintenance_of_the_guide_is_real() {
+    compare("lockable-runtime/guide/maintenance.md", &Server::start());
+}
+
+#[test]
 fn mistakes_are_answered_by_what_to_do() {
     compare("lockable-cli/tests/transcripts/mistakes.md", &Server::start());
 }

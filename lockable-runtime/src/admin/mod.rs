@@ -42,6 +42,7 @@ pub use crate::types::owner::{HolderId, IdError, ProcessId};
 mod changes;
 mod held;
 mod locks;
+mod pause;
 mod process;
 mod revoke;
 mod waiter;

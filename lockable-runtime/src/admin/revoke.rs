@@ -5,11 +5,12 @@
 use std::fmt;
 use std::future::{Future, IntoFuture, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use super::{Admin, HeldLock};
-use crate::backend::{Audience, Fault, Release, Revocation, Seen, Verb};
+use crate::backend::{Attempt, Audience, Fault, Release, Revocation, Seen, Verb};
 use crate::holder::HolderKind;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::owner::TokenParts;
@@ -128,11 +129,21 @@ impl Admin {
         held: &HeldLock,
         reason: impl AsRef<str>,
     ) -> Result<Forced, LockError> {
+        self.force(held, &Reason::new(reason.as_ref()), None).await
+    }
+
+    /// Takes the lock away, and passes it on; or leaves it to the pause.
+    pub(super) async fn force(
+        &self,
+        held: &HeldLock,
+        reason: &Reason,
+        pause: Option<&Arc<Attempt>>,
+    ) -> Result<Forced, LockError> {
         self.link.usable_here()?;
         let Some(owner) = &held.owner else { return Err(self.no_lock(held)) };
-        let reason = Reason::new(reason.as_ref());
-        let message = self.send(held, Verb::Forced, &reason);
-        let (found, sent) = both(self.take(held, owner.clone().into_bytes()), message).await;
+        let message = self.send(held, Verb::Forced, reason);
+        let taking = self.take(held, owner.clone().into_bytes(), pause);
+        let (found, sent) = both(taking, message).await;
         // The lock is taken away, whether its holder hears of it now or later.
         drop(sent);
         let mut found = found?;
@@ -142,7 +153,7 @@ impl Admin {
             && let Some(now) = self.seen(held).await?.and_then(|seen| seen.owner)
             && is_kept_of(owner.text(), now.text())
         {
-            found = self.take(held, now.into_bytes()).await?;
+            found = self.take(held, now.into_bytes(), pause).await?;
         }
         Ok(if found == Release::Released { Forced::Released } else { Forced::Changed })
     }
@@ -151,16 +162,24 @@ impl Admin {
     async fn free(&self, held: &HeldLock) -> Result<Revoked, LockError> {
         let start = self.link.backend.now();
         let Some(owner) = &held.owner else { return Ok(Revoked::Changed) };
-        let found = self.take(held, owner.clone().into_bytes()).await?;
+        let found = self.take(held, owner.clone().into_bytes(), None).await?;
         let after = self.link.backend.now().since(start);
         Ok(if found == Release::Released { Revoked::Released { after } } else { Revoked::Changed })
     }
 
-    async fn take(&self, held: &HeldLock, owner: Vec<u8>) -> Result<Release, LockError> {
+    async fn take(
+        &self,
+        held: &HeldLock,
+        owner: Vec<u8>,
+        pause: Option<&Arc<Attempt>>,
+    ) -> Result<Release, LockError> {
         let link = &self.link;
         let key = held.key();
-        let forced = link.ask(Slot::of(key), link.backend.force(key.clone(), owner)).await;
-        forced.map_err(|fault| self.fault(held, fault))
+        let taken = match pause {
+            None => link.ask(Slot::of(key), link.backend.force(key.clone(), owner)).await,
+            Some(pause) => self.leave_to(pause, &self.text_of(held, owner)?).await,
+        };
+        taken.map_err(|fault| self.fault(held, fault))
     }
 
     async fn send(
@@ -200,7 +219,7 @@ impl Admin {
         fault.about(held.key(), &self.link.reporting)
     }
 
-    fn no_lock(&self, held: &HeldLock) -> LockError {
+    pub(super) fn no_lock(&self, held: &HeldLock) -> LockError {
         let message = "the key holds data that is no lock; it was not changed";
         let error = LockError::new(LockErrorKind::WrongType, message);
         self.link.reporting.redact(error.with_key(held.key().as_str()))

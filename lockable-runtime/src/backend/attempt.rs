@@ -8,6 +8,7 @@ use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::options::Ttl;
+use crate::types::pause::Pause;
 use crate::types::permit::Lane;
 use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
@@ -43,6 +44,8 @@ pub(crate) struct Attempt {
     is_watched: AtomicBool,
     /// Of the call that it is for: the one that it was made for, until it is another one's turn. Read by events.
     label: Mutex<&'static Label>,
+    /// Of the lock, if the latest answer was that it is paused.
+    pause: Mutex<Option<Arc<Pause>>>,
 }
 
 impl Attempt {
@@ -68,6 +71,7 @@ impl Attempt {
             is_withdrawn: AtomicBool::default(),
             is_watched: AtomicBool::default(),
             label: Mutex::default(),
+            pause: Mutex::default(),
         }
     }
 
@@ -120,6 +124,17 @@ impl Attempt {
 
     pub(crate) fn label(&self) -> &'static Label {
         *self.label.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the lock has this value, which is another holder's, or a pause.
+    pub(crate) fn mark_busy(&self, value: &[u8]) {
+        let pause = Pause::of(value).map(Arc::new);
+        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = pause;
+    }
+
+    /// The pause of the lock, by the latest answer.
+    pub(crate) fn pause(&self) -> Option<Arc<Pause>> {
+        self.pause.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Its entry in a queue: for how many milliseconds it is granted, and its owner token.

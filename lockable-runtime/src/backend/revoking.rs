@@ -2,9 +2,12 @@
 //!
 //! See "How does a revoke request reach its holder by pub/sub?" in DESIGN.md.
 
+use std::future::ready;
+
 use super::attempt::Release;
 use super::fault::Reply;
 use crate::types::key::LockKey;
+use crate::types::owner::ProcessId;
 use crate::types::reason::Reason;
 
 /// How operators reach holders.
@@ -18,6 +21,12 @@ use crate::types::reason::Reason;
 pub(crate) trait Revoking {
     /// Sends a message to the process that has the lock.
     fn send(&self, revocation: Revocation) -> Reply<Audience>;
+
+    /// Moves the places of a process to the front of a queue; says whether it has any there. In memory all are of one
+    /// process.
+    fn advance(&self, _key: LockKey, _process: ProcessId) -> Reply<bool> {
+        Box::pin(ready(Ok(true)))
+    }
 
     /// Ends the hold under a key whose owner is exactly this value, of this library or not, and hands the lock on as
     /// a release does.

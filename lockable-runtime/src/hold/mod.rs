@@ -2,6 +2,8 @@
 
 pub(crate) mod grant;
 pub(crate) mod guard;
+#[cfg(feature = "admin")]
+mod pause;
 pub(crate) mod reentry;
 pub(crate) mod run;
 pub(crate) mod set;

@@ -47,7 +47,7 @@ use crate::types::together::join_all;
 #[must_use = "the locks are released when the set is dropped, and `let _ =` drops it at once: bind it to a name, such as `let _locks`"]
 pub struct LockSet {
     /// One for each key, in the order in which the keys are written first.
-    guards: Vec<LockGuard>,
+    pub(super) guards: Vec<LockGuard>,
     leases: Leases,
 }
 

@@ -14,6 +14,7 @@ use crate::releaser::{Known, Releaser};
 use crate::types::error::LockError;
 use crate::types::options::Ttl;
 use crate::types::ticket::Ticket;
+use crate::types::token::OwnerToken;
 
 impl LockGuard {
     /// Ends the hold here, and leaves the lock taken for `ttl`, for the process that redeems the ticket.
@@ -74,22 +75,34 @@ impl LockGuard {
         self.pass(ttl).await.map(Made::into_ticket)
     }
 
-    pub(super) async fn pass(mut self, ttl: Duration) -> Result<Made, IntoTicketError> {
+    pub(super) async fn pass(self, ttl: Duration) -> Result<Made, IntoTicketError> {
         let ttl = match passable(&self.lease, ttl) {
             Ok(ttl) => ttl,
             Err(error) => return Err(IntoTicketError::new(error, Some(self))),
         };
-        let (held, link) = (Arc::clone(self.lease.attempt()), Arc::clone(self.lease.link()));
-        let (store, token) = (link.backend.store(), self.lease.fencing_token());
+        let (held, store) = (self.lease.attempt(), self.lease.link().backend.store());
+        let token = self.lease.fencing_token();
         let ticket = Ticket::new(store, held.key.clone(), token, held.owner.clone());
-        let attempt = Attempt::owned(held.key.clone(), ttl, ticket.owner());
+        let owner = ticket.owner();
+        let passed = self.pass_to(owner, ttl).await?;
+        Ok(Made { ticket, passed })
+    }
+
+    /// Ends the hold here, and leaves the lock taken under this owner token.
+    pub(super) async fn pass_to(
+        mut self,
+        owner: OwnerToken,
+        ttl: Ttl,
+    ) -> Result<Passed, IntoTicketError> {
+        let (held, link) = (Arc::clone(self.lease.attempt()), Arc::clone(self.lease.link()));
+        let attempt = Attempt::owned(held.key.clone(), ttl, owner);
         let attempt = Arc::new(attempt.labeled(held.label()));
         self.passing = Some(Arc::clone(&attempt));
         self.lease.passes(true);
         let slot = held.slot;
         let answer = link.ask(slot, link.backend.transfer(held, Arc::clone(&attempt))).await;
         let releaser = self.passed(answer)?;
-        Ok(Made { ticket, attempt, releaser, is_used: false })
+        Ok(Passed { attempt, releaser, stays: false })
     }
 
     /// Leaves the lock where the ticket has it.
@@ -123,21 +136,32 @@ impl LockGuard {
 /// A ticket whose lock is released if this is dropped.
 pub(super) struct Made {
     ticket: Ticket,
-    attempt: Arc<Attempt>,
-    releaser: Arc<Releaser>,
-    is_used: bool,
+    passed: Passed,
 }
 
 impl Made {
-    pub(super) fn into_ticket(mut self) -> Ticket {
-        self.is_used = true;
-        self.ticket.clone()
+    pub(super) fn into_ticket(self) -> Ticket {
+        self.passed.stays();
+        self.ticket
     }
 }
 
-impl Drop for Made {
+/// A lock that was left taken, and is released if this is dropped.
+pub(super) struct Passed {
+    attempt: Arc<Attempt>,
+    releaser: Arc<Releaser>,
+    stays: bool,
+}
+
+impl Passed {
+    pub(super) fn stays(mut self) {
+        self.stays = true;
+    }
+}
+
+impl Drop for Passed {
     fn drop(&mut self) {
-        if !self.is_used {
+        if !self.stays {
             self.releaser.defer(Arc::clone(&self.attempt), Known::Granted);
         }
     }

@@ -24,6 +24,7 @@ pub(crate) mod blocking;
 mod builder;
 mod connect;
 mod defaults;
+mod drain;
 mod environment;
 pub(crate) mod global;
 pub(crate) mod inspect;

@@ -390,7 +390,7 @@ impl LockRequest {
         let start = acquirer.link.backend.now();
         match acquire(&acquirer, key, &terms, start).await? {
             Tried::Granted(guard) => Ok(guard),
-            Tried::Busy(key) => Err(explain(LockError::busy(key.as_str()))),
+            Tried::Busy(busy) => Err(explain(busy.error())),
         }
     }
 

@@ -55,7 +55,7 @@ impl LockRequest<Vec<LockKey>> {
         let explain = self.explain();
         match self.ask().await? {
             Tried::Granted(locks) => Ok(locks),
-            Tried::Busy(key) => Err(explain(LockError::busy(key.as_str()))),
+            Tried::Busy(busy) => Err(explain(busy.error())),
         }
     }
 

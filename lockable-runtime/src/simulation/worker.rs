@@ -131,7 +131,7 @@ impl Worker {
                     }
                     Ok(guard)
                 }
-                Tried::Busy(key) => Err(LockError::busy(key.as_str())),
+                Tried::Busy(busy) => Err(busy.error()),
             }
         }
     }

@@ -154,6 +154,13 @@ impl LockError {
         Self::new(LockErrorKind::Busy, "another holder has the lock").with_key(key)
     }
 
+    /// Its locker was drained.
+    pub(crate) fn drained(key: &str) -> Self {
+        let message = "this process acquires no lock any more, because `Locker::drain` was called; what holds one \
+                       ends as it would";
+        Self::new(LockErrorKind::Unavailable, message).with_key(key)
+    }
+
     pub(crate) fn done(key: &str) -> Self {
         Self::new(LockErrorKind::Done, Self::done_for(None)).with_key(key)
     }

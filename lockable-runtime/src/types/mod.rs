@@ -25,6 +25,7 @@ pub(crate) mod options;
 )]
 pub(crate) mod owner;
 pub(crate) mod parameters;
+pub(crate) mod pause;
 pub(crate) mod percent;
 pub(crate) mod permit;
 pub(crate) mod process;
@@ -41,4 +42,9 @@ pub(crate) mod tag;
 pub(crate) mod ticket;
 pub(crate) mod together;
 pub(crate) mod token;
+#[cfg_attr(
+    not(feature = "admin"),
+    expect(unreachable_pub, reason = "the program `lockable` writes times with it")
+)]
+pub(crate) mod utc;
 pub(crate) mod written;

@@ -263,10 +263,17 @@ pub(crate) enum Mark {
     ///
     /// See "How does a ticket pass a lock to another process?" in DESIGN.md.
     Ticket,
+    /// `|`: an operator keeps it taken; what is behind the token says until when, and why.
+    ///
+    /// See "How does a pause keep a lock taken?" in DESIGN.md.
+    Paused,
 }
 
 /// The mark of a ticket. Scripts compare it as a part of the owner token, and write none in front of it.
 pub(super) const TICKET: char = '@';
+
+/// The mark of a pause, which scripts treat in the same way.
+pub(super) const PAUSE: char = '|';
 
 /// The value of a lock without the `+` that its first waiter writes in front of an owner token which a command would
 /// delete. All other values stay as they are: another program may have written them.
@@ -300,6 +307,7 @@ impl<'a> TokenParts<'a> {
             Some(("~", owner)) => (Some(Mark::Kept), owner),
             Some(("=", owner)) => (Some(Mark::KeptForWaiters), owner),
             Some((mark, owner)) if mark.starts_with(TICKET) => (Some(Mark::Ticket), owner),
+            Some((mark, owner)) if mark.starts_with(PAUSE) => (Some(Mark::Paused), owner),
             _ => (None, value),
         };
         let (acquisition, identity) = match owner.split_once(' ') {

@@ -17,6 +17,7 @@ use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Wait};
+use crate::types::pause::Pause;
 use crate::types::permit::Lane;
 
 pub(crate) use self::line::{Granted, Heard};
@@ -80,6 +81,11 @@ impl Waiters {
     /// What is known of this lock where calls wait for it.
     pub(crate) fn heard(&self, key: &LockKey) -> Heard {
         self.lines.look(key, |line| line.heard.clone()).unwrap_or(Heard::Nothing)
+    }
+
+    /// The pause of the lock, where calls wait for it, by the latest answer to them.
+    pub(crate) fn pause(&self, key: &LockKey) -> Option<Arc<Pause>> {
+        self.lines.look(key, |line| line.attempt()?.pause()).flatten()
     }
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.

@@ -1,12 +1,13 @@
 //! What a holder has answered that was asked to stop, and what to do about one that has the lock still.
 
-use lockable_runtime::HolderKind;
 use lockable_runtime::admin::{Admin, Forced, HeldLock, Revoked};
+use lockable_runtime::{HolderKind, LockError};
 
 use super::outcome::{Outcome, released};
-use crate::arguments::Connection;
+use crate::arguments::{Connection, Span};
 use crate::commands::second_look::{self, FirstLook, SecondLook};
 use crate::commands::silence::{self, Silence};
+use crate::connect;
 use crate::directory::{Directory, Known};
 use crate::failure::{Failure, code};
 use crate::output::times::short;
@@ -32,6 +33,23 @@ pub(super) async fn answer(
     let first = first.map_or_else(String::new, |first| format!("; {first}"));
     let message = format!("{why}; {end}{first}; {force}: {forced}");
     Err(kept(message).about(&second.held).renewed(second.was_renewed()))
+}
+
+/// The same for a pause in the place of the holder.
+///
+/// # Errors
+/// When the holder has the lock still.
+pub(in crate::commands) async fn stopped(
+    admin: &Admin,
+    first: &FirstLook,
+    connection: &Connection,
+    asked: Revoked,
+) -> Result<(), Failure> {
+    let forced = |held: &HeldLock| {
+        let verb = format!("release --id {} --force --delay 5m", held.holder().id());
+        connect::command(connection, &verb, &[held.name()])
+    };
+    answer(admin, first, connection, asked, forced).await.map(drop)
 }
 
 /// What to do about a holder that has the lock still.
@@ -80,6 +98,32 @@ impl Advice {
 
 pub(super) fn kept(message: String) -> Failure {
     Failure::new("not-released", code::UNANSWERED, message)
+}
+
+/// Takes the lock away, and leaves it paused for the delay.
+///
+/// # Errors
+/// When another holder has it by now.
+pub(super) async fn force(
+    admin: &Admin,
+    held: &HeldLock,
+    reason: &str,
+    delay: Option<Span>,
+) -> Result<Outcome, Failure> {
+    let outcome = taken(held, forced(admin, held, reason, delay).await?)?;
+    Ok(outcome.paused(delay.map(|delay| delay.0)))
+}
+
+pub(super) async fn forced(
+    admin: &Admin,
+    held: &HeldLock,
+    reason: &str,
+    delay: Option<Span>,
+) -> Result<Forced, LockError> {
+    match delay {
+        Some(delay) => admin.force_pause(held, delay.0, reason).await,
+        None => admin.force_release(held, reason).await,
+    }
 }
 
 /// # Errors

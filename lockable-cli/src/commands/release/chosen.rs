@@ -115,7 +115,8 @@ fn read(file: &Path) -> Result<Vec<Listed>, Failure> {
     }
 }
 
-const WORDS: [(HolderKind, &str); 4] = [
+const WORDS: [(HolderKind, &str); 5] = [
+    (HolderKind::Paused, "paused"),
     (HolderKind::Done, "done"),
     (HolderKind::KeptByMinHold, "kept by min_hold"),
     (HolderKind::Foreign, "of another library"),

@@ -9,11 +9,11 @@ use lockable_runtime::LockError;
 use lockable_runtime::admin::{Admin, Forced, HeldLock, Revoked};
 use tokio::task::JoinSet;
 
-use super::asking::{answer, taken};
+use super::asking::{answer, forced, taken};
 use super::chosen::{Chosen, Listed, Means};
 use super::outcome::{ENDED, Outcome};
 use super::typed;
-use crate::arguments::{Connection, Release};
+use crate::arguments::{Connection, Release, Span};
 use crate::commands::next::{Next, next};
 use crate::commands::second_look::FirstLook;
 use crate::commands::{HEADINGS, none};
@@ -113,6 +113,7 @@ impl Many<'_> {
                     lock,
                     self.reason.to_owned(),
                     self.grace(means),
+                    self.arguments.delay,
                 ));
             }
             match asked.join_next().await {
@@ -169,7 +170,8 @@ impl Many<'_> {
             }
             Answered::Asked(first, Err(error)) => (first.held, Err(error.into())),
             Answered::Forced(held, Ok(forced)) => {
-                let outcome = taken(&held, forced);
+                let delay = self.arguments.delay.map(|delay| delay.0);
+                let outcome = taken(&held, forced).map(|outcome| outcome.paused(delay));
                 (held, outcome)
             }
             Answered::Forced(held, Err(error)) => (held, Err(error.into())),
@@ -193,9 +195,15 @@ impl Many<'_> {
 }
 
 /// Ends one hold.
-async fn ended(admin: Admin, lock: HeldLock, reason: String, grace: Option<Duration>) -> Answered {
+async fn ended(
+    admin: Admin,
+    lock: HeldLock,
+    reason: String,
+    grace: Option<Duration>,
+    delay: Option<Span>,
+) -> Answered {
     let Some(grace) = grace else {
-        let forced = admin.force_release(&lock, &reason).await;
+        let forced = forced(&admin, &lock, &reason, delay).await;
         return Answered::Forced(lock, forced);
     };
     let first = FirstLook::at(lock.clone());

@@ -6,19 +6,19 @@ mod many;
 mod outcome;
 mod typed;
 
-use std::env;
-
 use lockable_runtime::HolderKind;
 use lockable_runtime::admin::HeldLock;
 
-use self::asking::{answer, kept, taken};
+pub(super) use self::asking::stopped;
+use self::asking::{answer, force, kept};
 use crate::arguments::{Connection, Release};
 use crate::commands::next::{Next, next};
 use crate::commands::second_look::FirstLook;
-use crate::commands::{free, no_lock};
+use crate::commands::{free, host, no_lock, user};
 use crate::connect;
 use crate::directory::Directory;
 use crate::failure::Failure;
+use crate::output::lock::holder;
 
 pub(crate) async fn release(
     connection: &Connection,
@@ -40,9 +40,14 @@ pub(crate) async fn release(
         return Err(no_lock(key));
     }
     check_id(&held, &arguments)?;
+    if held.holder().kind() == HolderKind::Paused && !arguments.force {
+        let resume = connect::command(connection, "resume", &[held.name()]);
+        let message = format!("it is {}; to end that: {resume}", holder(held.holder()));
+        return Err(kept(message).of_lock(held.name()).about(&held));
+    }
     // No one is at work that could be asked where a run is done.
     let outcome = if arguments.force || held.holder().kind() == HolderKind::Done {
-        taken(&held, admin.force_release(&held, &reason).await?)?
+        force(&admin, &held, &reason, arguments.delay).await?
     } else {
         let first = FirstLook::at(held.clone());
         let asked = admin.revoke(&held, &reason).grace(arguments.grace.0).await?;
@@ -71,16 +76,5 @@ fn check_id(held: &HeldLock, arguments: &Release) -> Result<(), Failure> {
 }
 
 fn usual_reason() -> String {
-    let user = env::var("USER").unwrap_or_else(|_| "someone".to_owned());
-    format!("{user}@{}, by `lockable release`", host())
-}
-
-#[cfg(unix)]
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-#[cfg(not(unix))]
-fn host() -> String {
-    env::var("COMPUTERNAME").unwrap_or_else(|_| "unknown".to_owned())
+    format!("{}@{}, by `lockable release`", user(), host())
 }

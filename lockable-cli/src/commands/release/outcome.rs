@@ -24,6 +24,11 @@ pub(super) struct Outcome {
     kept_ms: Option<u64>,
     #[serde(skip)]
     kept: Option<Duration>,
+    /// For how long it is paused from now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_ms: Option<u64>,
+    #[serde(skip)]
+    paused: Option<Duration>,
 }
 
 #[derive(Serialize)]
@@ -38,7 +43,13 @@ struct Line<'a> {
 
 impl Outcome {
     pub(super) fn new(what: &'static str, after: Option<Duration>) -> Self {
-        Self { what, after_ms: after.map(milliseconds), after, kept_ms: None, kept: None }
+        let after_ms = after.map(milliseconds);
+        Self { what, after_ms, after, kept_ms: None, kept: None, paused_ms: None, paused: None }
+    }
+
+    /// The same of a lock that is paused for so long.
+    pub(super) fn paused(self, length: Option<Duration>) -> Self {
+        Self { paused_ms: length.map(milliseconds), paused: length, ..self }
     }
 
     /// What it is among many.
@@ -84,7 +95,8 @@ impl Outcome {
                 format!("{name}: released by {id} after {after}{kept}")
             }
         };
-        write_line(&(done + &next));
+        let paused = self.paused.map(|length| format!("; no one gets it for {}", short(length)));
+        write_line(&(done + &paused.unwrap_or_default() + &next));
     }
 }
 
@@ -106,6 +118,7 @@ fn hears(kind: HolderKind) -> &'static str {
     match kind {
         HolderKind::Foreign => ", which is another library's and gets no message",
         HolderKind::KeptByMinHold | HolderKind::Done => ", which had released it",
+        HolderKind::Paused => ", which was a pause",
         _ => ", which stops when it gets the message",
     }
 }

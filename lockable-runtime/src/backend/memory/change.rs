@@ -78,6 +78,7 @@ impl<'a> Change<'a> {
     pub(super) fn acquire(&mut self, attempt: &Attempt) -> Acquisition {
         let since = attempt.mark_sent(self.now);
         if self.take(attempt).is_none() {
+            self.mark_busy(attempt);
             return if self.is_done() { Acquisition::Done } else { Acquisition::Busy };
         }
         let fencing_token = FencingToken::new(self.counting.reserve(attempt, 1, self.now));
@@ -102,6 +103,7 @@ impl<'a> Change<'a> {
             return Enqueued::Granted(self.grant(attempt, now, attempt.ttl));
         }
         self.place.join(attempt);
+        self.mark_busy(attempt);
         let remaining = self.place.lock.as_ref().map(|lock| lock.ends.since(now));
         if self.is_done() { Enqueued::Done { remaining } } else { Enqueued::Queued { remaining } }
     }
@@ -132,9 +134,14 @@ impl<'a> Change<'a> {
 
     pub(super) fn transfer(&mut self, from: &Attempt, to: &Attempt) -> Renewed {
         to.mark_sent(self.now);
+        let seen = self.inspect();
+        let is_seen_as = |from: &Attempt| {
+            seen.as_ref().is_some_and(|held| held.owner.text() == from.owner.as_ref())
+        };
         match &mut self.place.lock {
             None => return Renewed::Absent,
-            Some(lock) if lock.is_held_by(from) => {
+            // What an operator ends may be kept, with a mark.
+            Some(lock) if lock.is_held_by(from) || is_seen_as(from) => {
                 *lock = Lock::held(&to.owner, self.now.after(to.ttl.duration()));
             }
             // The request is repeated.
@@ -224,6 +231,11 @@ impl<'a> Change<'a> {
 
     pub(super) fn is_held_by(&self, attempt: &Attempt) -> bool {
         self.place.lock.as_ref().is_some_and(|lock| lock.is_held_by(attempt))
+    }
+
+    fn mark_busy(&self, attempt: &Attempt) {
+        let value = self.place.lock.as_ref().map_or("", |lock| lock.owner.as_ref());
+        attempt.mark_busy(value.as_bytes());
     }
 
     pub(super) fn is_done(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::gate::Gate;
 use crate::backend::{Acquisition, Attempt, Fault, Link, Outcome, Question, Renewed};
 use crate::hold::guard::LockGuard;
 use crate::lease::{Lease, Tenure, schedule};
@@ -13,6 +14,7 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::lanes::AllLanes;
 use crate::types::options::Terms;
+use crate::types::pause::Pause;
 use crate::types::permit::{Lane, Permits};
 use crate::types::ticket::Ticket;
 use crate::types::token::{FencingToken, Prefix, ReleasedBy};
@@ -21,6 +23,7 @@ use crate::waiters::{Heard, Stake, Turn, Waiters};
 /// What all calls of one locker acquire with.
 pub(crate) struct Acquirer {
     pub(crate) link: Arc<Link>,
+    pub(crate) gate: Gate,
     releaser: Arc<Releaser>,
     pub(super) waiters: Waiters,
     /// What the owner tokens of single tries begin with.
@@ -31,8 +34,28 @@ pub(crate) struct Acquirer {
 /// What a try found.
 pub(super) enum Answer {
     Granted(LockGuard),
-    /// Another holder has the lock of this key. The stake is still that of a call that asks.
-    Busy(LockKey, Stake),
+    /// Another holder has the lock. The stake is still that of a call that asks.
+    Busy(Busy, Stake),
+}
+
+/// Whose lock was busy, and its pause where that is known.
+pub(crate) struct Busy {
+    pub(super) key: LockKey,
+    pub(super) pause: Option<Arc<Pause>>,
+}
+
+impl Busy {
+    pub(crate) fn error(&self) -> LockError {
+        let key = self.key.as_str();
+        let Some(pause) = &self.pause else { return LockError::busy(key) };
+        LockError::new(LockErrorKind::Busy, pause.to_string()).with_key(key)
+    }
+}
+
+impl From<LockKey> for Busy {
+    fn from(key: LockKey) -> Self {
+        Self { key, pause: None }
+    }
 }
 
 impl Acquirer {
@@ -42,7 +65,8 @@ impl Acquirer {
         let prefix = Prefix::draw(link.backend.now())?;
         let releaser = Releaser::new(Arc::clone(&link));
         let waiters = Waiters::new(Arc::clone(&link), Arc::clone(&releaser));
-        Ok(Arc::new(Self { link, releaser, waiters, lanes: AllLanes::default(), prefix }))
+        let (gate, lanes) = (Gate::open(), AllLanes::default());
+        Ok(Arc::new(Self { link, gate, releaser, waiters, lanes, prefix }))
     }
 
     /// The leases of this lock that are held, or whose loss was not found yet.
@@ -109,7 +133,8 @@ impl Acquirer {
                 Err(LockError::done(attempt.key.as_str()))
             }
             Ok(Acquisition::Busy | Acquisition::Done) => {
-                Ok(Answer::Busy(attempt.key.clone(), stake))
+                let busy = Busy { key: attempt.key.clone(), pause: attempt.pause() };
+                Ok(Answer::Busy(busy, stake))
             }
             Ok(Acquisition::Granted { fencing_token, since, permit }) => {
                 let attempt = match permit {
@@ -138,6 +163,7 @@ impl Acquirer {
         terms: &Terms,
     ) -> Result<LockGuard, LockError> {
         let key = ticket.key();
+        self.gate.check(key)?;
         self.staged(key)?;
         let stake = self.waiters.enter_alone(key);
         let now = self.link.backend.now();
@@ -169,18 +195,22 @@ impl Acquirer {
     /// The lock was busy until the limit of a call that began then.
     pub(super) fn wait_limit_reached(
         &self,
-        key: &LockKey,
+        busy: &Busy,
         terms: &Terms,
         limit: Duration,
         start: Moment,
     ) -> LockError {
+        let Busy { key, pause } = busy;
         let waited = self.link.backend.now().since(start);
         // A call that blocks logs it on its own thread and in its own span.
         if !terms.caller_blocks {
             let key = self.link.reporting.show(key).labeled(terms.label);
             telemetry::wait_limit_reached(key, waited);
         }
-        LockError::wait_limit_reached(key.as_str(), limit, waited)
+        let key = busy.key.as_str();
+        let Some(pause) = pause else { return LockError::wait_limit_reached(key, limit, waited) };
+        let message = format!("after {waited:.0?} of at most {limit:?} {pause}");
+        LockError::new(LockErrorKind::WaitLimitReached, message).with_key(key)
     }
 
     /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.

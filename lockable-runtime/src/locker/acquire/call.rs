@@ -3,33 +3,33 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::acquirer::Acquirer;
+use super::acquirer::{Acquirer, Busy};
 use crate::backend::Link;
 use crate::hold::guard::LockGuard;
 use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
-use crate::types::key::LockKey;
 use crate::types::options::Terms;
 use crate::types::redact::DisplayKey;
 
 /// What a call found.
 pub(crate) enum Tried<G = LockGuard> {
     Granted(G),
-    /// Another holder has the lock of this key.
-    Busy(LockKey),
+    /// Another holder has the lock, or it is paused.
+    Busy(Busy),
 }
 
 /// What a call returns that does not wait for a busy lock.
 pub(super) fn busy(
     acquirer: &Acquirer,
-    key: LockKey,
+    busy: impl Into<Busy>,
     terms: &Terms,
     start: Moment,
 ) -> Result<Tried, LockError> {
+    let busy = busy.into();
     match terms.wait.limit() {
-        None => Ok(Tried::Busy(key)),
-        Some(limit) => Err(acquirer.wait_limit_reached(&key, terms, limit, start)),
+        None => Ok(Tried::Busy(busy)),
+        Some(limit) => Err(acquirer.wait_limit_reached(&busy, terms, limit, start)),
     }
 }
 

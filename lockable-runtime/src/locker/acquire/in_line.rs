@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
-use super::acquirer::{Acquirer, Answer};
+use super::acquirer::{Acquirer, Answer, Busy};
 use crate::backend::{Fault, Outcome};
 use crate::hold::guard::LockGuard;
 use crate::lease::{Lease, Tenure, schedule};
@@ -15,6 +15,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::options::Terms;
+use crate::types::pause::Pause;
 use crate::types::permit::Lane;
 use crate::types::redact::DisplayKey;
 use crate::waiters::{Granted, Heard, Stake, Turn};
@@ -66,32 +67,36 @@ impl<'a> InLine<'a> {
     /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile is passed to the next
     /// waiter.
     pub(super) async fn wait(mut self) -> Result<LockGuard, LockError> {
-        match self.terms.wait.limit() {
-            None => self.turns().await,
-            Some(limit) => self.wait_at_most(limit).await,
-        }
+        let (gate, key) = (&self.acquirer.gate, self.key);
+        let waiting = async {
+            match self.terms.wait.limit() {
+                None => self.turns().await,
+                Some(limit) => self.wait_at_most(limit).await,
+            }
+        };
+        gate.while_open(key, waiting).await
     }
 
     async fn wait_at_most(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
         let acquirer = self.acquirer;
         let rest = limit.saturating_sub(self.waited());
         if rest.is_zero() && self.has_tried {
-            return Err(self.busy(limit));
+            return Err(self.busy(limit, None));
         }
         let line = self.line();
-        let heard = {
+        let (heard, pause) = {
             let mut turns = pin!(self.turns());
             let timer = || acquirer.link.backend.timer(rest);
             if let Some(outcome) = within(timer, turns.as_mut()).await {
                 return outcome;
             }
             // Before the call leaves the line, which may be the end of it.
-            acquirer.waiters.heard(line)
+            (acquirer.waiters.heard(line), acquirer.waiters.pause(line))
         };
         if matches!(heard, Heard::Nothing) && !self.has_tried && !self.holds() {
             return self.try_at_limit(limit).await;
         }
-        Err(self.at_limit(heard, limit))
+        Err(self.at_limit(heard, pause, limit))
     }
 
     /// The first try of a call that counted on those in line, who have heard nothing yet.
@@ -102,9 +107,9 @@ impl<'a> InLine<'a> {
         let ask = self.acquirer.ask(self.key.clone(), self.lane, self.terms, stake);
         match Box::pin(ask).await? {
             Answer::Granted(guard) => Ok(guard),
-            Answer::Busy(_, stake) => {
+            Answer::Busy(busy, stake) => {
                 stake.ends(Heard::Busy);
-                Err(self.busy(limit))
+                Err(self.busy(limit, busy.pause))
             }
         }
     }
@@ -186,7 +191,7 @@ impl<'a> InLine<'a> {
     /// Busy only where that is known: a backend that gives no answer may have a free lock.
     ///
     /// See "What does a call return at its wait limit?" in DESIGN.md.
-    fn at_limit(&self, heard: Heard, limit: Duration) -> LockError {
+    fn at_limit(&self, heard: Heard, pause: Option<Arc<Pause>>, limit: Duration) -> LockError {
         let link = &self.acquirer.link;
         let fault = match heard {
             Heard::Fault(fault) if !self.holds() => *fault,
@@ -195,7 +200,7 @@ impl<'a> InLine<'a> {
                 let message = format!("{}: no reply yet", link.backend.name());
                 Fault::new(LockErrorKind::Unavailable, message)
             }
-            _ => return self.busy(limit),
+            _ => return self.busy(limit, pause),
         };
         let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
         Fault { message, ..fault }.about(self.key, &link.reporting)
@@ -206,8 +211,9 @@ impl<'a> InLine<'a> {
         self.lane.map_or(self.key, |lane| &lane.line)
     }
 
-    fn busy(&self, limit: Duration) -> LockError {
-        self.acquirer.wait_limit_reached(self.key, self.terms, limit, self.start)
+    fn busy(&self, limit: Duration, pause: Option<Arc<Pause>>) -> LockError {
+        let busy = Busy { key: self.key.clone(), pause };
+        self.acquirer.wait_limit_reached(&busy, self.terms, limit, self.start)
     }
 
     /// Whether a call of this locker holds the lock.

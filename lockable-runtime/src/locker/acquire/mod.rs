@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 pub(crate) use self::acquirer::Acquirer;
-use self::acquirer::Answer;
+use self::acquirer::{Answer, Busy};
 pub(crate) use self::call::Tried;
 use self::call::{busy, patiently};
 use self::in_line::InLine;
@@ -21,6 +21,7 @@ use crate::waiters::{Entered, Heard};
 
 mod acquirer;
 mod call;
+mod gate;
 mod in_line;
 mod permit;
 mod redeem;
@@ -50,9 +51,9 @@ pub(crate) async fn acquire(
     };
     match tried {
         Ok(Tried::Granted(guard)) => Ok(Tried::Granted(guard.begin(acquiring))),
-        Ok(Tried::Busy(key)) => {
-            acquiring.busy(reporting.show(&key).labeled(terms.label));
-            Ok(Tried::Busy(key))
+        Ok(Tried::Busy(busy)) => {
+            acquiring.busy(reporting.show(&busy.key).labeled(terms.label));
+            Ok(Tried::Busy(busy))
         }
         Err(error) => {
             let error = reporting.redact(error).labeled(terms.label);
@@ -73,6 +74,7 @@ async fn try_and_wait(
     terms: &Terms,
     start: Moment,
 ) -> Result<Tried, LockError> {
+    acquirer.gate.check(&key)?;
     let (key, stake, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
         Entered::IsBusy => {
             acquirer.staged(&key)?;
@@ -88,13 +90,13 @@ async fn try_and_wait(
         }
         Entered::Asks(stake) => match acquirer.ask(key, None, terms, stake).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
-            Answer::Busy(key, mut stake) if terms.wait.can_wait() => {
+            Answer::Busy(found, mut stake) if terms.wait.can_wait() => {
                 stake.waits();
-                (key, stake, true)
+                (found.key, stake, true)
             }
-            Answer::Busy(key, stake) => {
+            Answer::Busy(found, stake) => {
                 stake.ends(Heard::Busy);
-                return busy(acquirer, key, terms, start);
+                return busy(acquirer, found, terms, start);
             }
         },
     };

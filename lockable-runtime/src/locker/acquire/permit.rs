@@ -33,6 +33,7 @@ pub(super) async fn acquire_permit(
     terms: &Terms,
     start: Moment,
 ) -> Result<Tried, LockError> {
+    acquirer.gate.check(&key)?;
     let permits = terms.permits.count()?;
     let of_all = Family::of_permit(&key);
     let shown = acquirer.link.reporting.show(&key).labeled(terms.label);
@@ -64,7 +65,10 @@ async fn in_lane(
     // A call that waited for its lane waits for a permit, too, most likely: it asks for its place at once.
     let asks = free.is_some() || !terms.wait.can_wait();
     let place = match free {
-        None => enter(acquirer, &lanes, terms, start).await,
+        None => {
+            let entering = async { Ok(enter(acquirer, &lanes, terms, start).await) };
+            acquirer.gate.while_open(family.key(), entering).await?
+        }
         free => free,
     };
     let Some(place) = place else {
@@ -95,9 +99,9 @@ async fn in_line(
         stake.asks();
         match acquirer.ask(key.clone(), Some(&lane), terms, stake).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
-            Answer::Busy(key, stake) if !terms.wait.can_wait() => {
+            Answer::Busy(found, stake) if !terms.wait.can_wait() => {
                 stake.ends(Heard::Busy);
-                return busy(acquirer, key, terms, start);
+                return busy(acquirer, found, terms, start);
             }
             Answer::Busy(_, busy) => stake = busy,
         }

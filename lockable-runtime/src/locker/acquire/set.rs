@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::slice;
 use std::task::Poll;
 
-use super::{Acquirer, Tried, acquire};
+use super::{Acquirer, Busy, Tried, acquire};
 use crate::hold::grant::first_lost;
 use crate::hold::guard::LockGuard;
 use crate::hold::set::{LockSet, end_all};
@@ -44,7 +44,7 @@ pub(crate) async fn acquire_all(
     let all = All { acquirer, keys: &in_order, start, terms: part };
     let guards = match all.rounds().await? {
         Tried::Granted(guards) => guards,
-        Tried::Busy(key) => return Ok(Tried::Busy(key)),
+        Tried::Busy(busy) => return Ok(Tried::Busy(busy)),
     };
     for guard in &guards {
         guard.begin_terms(terms);
@@ -92,9 +92,9 @@ impl All<'_> {
         };
         match all {
             Ok(None) => Ok(Tried::Granted(held)),
-            Ok(Some(key)) => {
+            Ok(Some(busy)) => {
                 end_all(held).await;
-                Ok(Tried::Busy(key))
+                Ok(Tried::Busy(busy))
             }
             Err(error) => {
                 end_all(held).await;
@@ -105,11 +105,11 @@ impl All<'_> {
 
     /// Tries one after the other; returns the first that is busy. That is larger than all that the call holds, so of
     /// calls that overlap, the one that holds the largest key meets no other: one of them has all of its locks.
-    async fn fill_in_order(&self, held: &mut Vec<LockGuard>) -> Result<Option<LockKey>, LockError> {
+    async fn fill_in_order(&self, held: &mut Vec<LockGuard>) -> Result<Option<Busy>, LockError> {
         for key in self.keys {
             match self.one(key, &self.terms).await? {
                 Tried::Granted(guard) => held.push(guard),
-                Tried::Busy(key) => return Ok(Some(key)),
+                Tried::Busy(busy) => return Ok(Some(busy)),
             }
         }
         Ok(None)
@@ -118,7 +118,7 @@ impl All<'_> {
     /// Tries all that are left at the same time, and waits for the first that is busy; then the rest again.
     async fn fill(&self, held: &mut Vec<LockGuard>) -> Result<(), LockError> {
         while let Some(busy) = self.try_rest(held).await? {
-            let guard = self.wait_for(&busy, held).await?;
+            let guard = self.wait_for(&busy.key, held).await?;
             held.push(guard);
         }
         Ok(())
@@ -149,10 +149,10 @@ impl All<'_> {
 
     /// Takes what is free of the rest, up to the first that is busy, which it returns. What is behind that is
     /// released again: another call could wait for it with a smaller key that this call waits for.
-    async fn try_rest(&self, held: &mut Vec<LockGuard>) -> Result<Option<LockKey>, LockError> {
+    async fn try_rest(&self, held: &mut Vec<LockGuard>) -> Result<Option<Busy>, LockError> {
         let rest = self.keys.get(held.len()..).unwrap_or_default();
         if let [last] = rest {
-            return Ok(Some(last.clone()));
+            return Ok(Some(last.clone().into()));
         }
         let once = Terms { wait: Wait::Never, ..self.terms.clone() };
         let tries = rest.iter().map(|key| self.one(key, &once));
@@ -161,7 +161,7 @@ impl All<'_> {
             match tried {
                 Ok(Tried::Granted(guard)) if busy.is_none() => held.push(guard),
                 Ok(Tried::Granted(guard)) => behind.push(guard),
-                Ok(Tried::Busy(key)) => busy = busy.or(Some(key)),
+                Ok(Tried::Busy(other)) => busy = busy.or(Some(other)),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -177,12 +177,12 @@ impl All<'_> {
     async fn fill_with_permits(
         &self,
         held: &mut Vec<LockGuard>,
-    ) -> Result<Option<LockKey>, LockError> {
+    ) -> Result<Option<Busy>, LockError> {
         let Some((gate, permits)) = self.keys.split_first() else { return Ok(None) };
         let Some(family) = Family::of_gate(gate) else { return Ok(None) };
         let at_gate = Terms { permits: Permits::OneLock, ..self.terms.clone() };
         let Tried::Granted(gate) = self.one(gate, &at_gate).await? else {
-            return Ok(Some(family.into_key()));
+            return Ok(Some(family.into_key().into()));
         };
         let busy = self.fill_behind_gate(permits, &gate, held).await;
         if matches!(busy, Ok(None)) {
@@ -198,7 +198,7 @@ impl All<'_> {
         permits: &[LockKey],
         gate: &LockGuard,
         held: &mut Vec<LockGuard>,
-    ) -> Result<Option<LockKey>, LockError> {
+    ) -> Result<Option<Busy>, LockError> {
         let count = u32::try_from(permits.len()).unwrap_or(u32::MAX);
         let terms = Terms { permits: Permits::OneOf(count), ..self.terms.clone() };
         let all = join_all(permits.iter().map(|permit| self.one(permit, &terms)));
@@ -206,7 +206,7 @@ impl All<'_> {
         for tried in self.while_held(slice::from_ref(gate), all).await? {
             match tried {
                 Ok(Tried::Granted(guard)) => held.push(guard),
-                Ok(Tried::Busy(key)) => busy = busy.or(Some(key)),
+                Ok(Tried::Busy(other)) => busy = busy.or(Some(other)),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -226,7 +226,7 @@ impl All<'_> {
     async fn wait_for(&self, key: &LockKey, held: &[LockGuard]) -> Result<LockGuard, LockError> {
         match self.while_held(held, self.one(key, &self.terms)).await?? {
             Tried::Granted(guard) => Ok(guard),
-            Tried::Busy(key) => Err(LockError::busy(key.as_str())),
+            Tried::Busy(busy) => Err(busy.error()),
         }
     }
 

@@ -65,6 +65,11 @@ impl<C> Line<C> {
         self.place.as_ref().map(|place| &place.attempt.owner)
     }
 
+    /// The attempt that waits, where one does.
+    pub(crate) fn attempt(&self) -> Option<&Attempt> {
+        self.place.as_ref().map(|place| &*place.attempt)
+    }
+
     /// Whether a grant to this owner is for this line.
     pub(crate) fn expects(&self, owner: &OwnerToken) -> bool {
         let turn = self.turn.as_ref().map(|turn| &turn.place);

@@ -8,17 +8,13 @@ use super::call::{fault, first};
 use crate::backend::redis::route::Router;
 use crate::backend::{Fault, Queued};
 use crate::types::key::LockKey;
+use crate::types::owner::{ProcessId, TokenParts};
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken};
 
 /// The entries of a lock's queue, the next one first.
 pub(super) async fn queue(router: &Router, key: &LockKey) -> Result<Vec<Queued>, Fault> {
-    let namespace = &router.topology.opener.namespace;
-    let range = Cmd::new().arg("LRANGE").arg(namespace.queue(key)).arg(0).arg(-1).to_owned();
-    let replies = router.replies(Slot::of(key), &[range]).await?;
-    let entries = first(replies).extract_error();
-    let entries = entries.and_then(|entries| Ok(Vec::<Vec<u8>>::from_redis_value(entries)?));
-    let entries = entries.map_err(|error| fault(&router.topology.opener, &error))?;
+    let entries = entries(router, key).await?;
     let owners: Vec<_> = entries.iter().map(|entry| owner_of(entry)).collect();
     let origins = owners.iter().filter_map(|owner| Origin::of(&OwnerToken::received(owner)));
     let listening = listening(router, Slot::of(key), &origins.collect()).await;
@@ -28,6 +24,42 @@ pub(super) async fn queue(router: &Router, key: &LockKey) -> Result<Vec<Queued>,
         Queued { owner, is_listening }
     };
     Ok(owners.into_iter().map(queued).collect())
+}
+
+async fn entries(router: &Router, key: &LockKey) -> Result<Vec<Vec<u8>>, Fault> {
+    let namespace = &router.topology.opener.namespace;
+    let range = Cmd::new().arg("LRANGE").arg(namespace.queue(key)).arg(0).arg(-1).to_owned();
+    let replies = router.replies(Slot::of(key), &[range]).await?;
+    let entries = first(replies).extract_error();
+    let entries = entries.and_then(|entries| Ok(Vec::<Vec<u8>>::from_redis_value(entries)?));
+    entries.map_err(|error| fault(&router.topology.opener, &error))
+}
+
+/// Moves the entries of this process to the front; says whether there are any.
+///
+/// Each is added in front before it is removed at the end, so that it is never missing. One that is granted in between is
+/// there no more, and what was added is removed.
+pub(super) async fn advance(
+    router: &Router,
+    key: &LockKey,
+    process: ProcessId,
+) -> Result<bool, Fault> {
+    let is_own = |entry: &&Vec<u8>| {
+        TokenParts::parse(&owner_of(entry)).is_some_and(|parts| parts.process == process)
+    };
+    let (entries, opener) = (entries(router, key).await?, &router.topology.opener);
+    let queue = opener.namespace.queue(key);
+    let moves = entries.iter().filter(is_own).rev().flat_map(|entry| {
+        let add = Cmd::new().arg("LPUSH").arg(queue).arg(entry).to_owned();
+        [add, Cmd::new().arg("LREM").arg(queue).arg(-1).arg(entry).to_owned()]
+    });
+    let moves: Vec<_> = moves.collect();
+    if moves.is_empty() {
+        return Ok(false);
+    }
+    let replies = router.replies(Slot::of(key), &moves).await?;
+    let failed = replies.into_iter().find_map(|reply| reply.extract_error().err());
+    failed.map_or(Ok(true), |error| Err(fault(opener, &error)))
 }
 
 /// An entry is for how many milliseconds it is granted, and its owner token.

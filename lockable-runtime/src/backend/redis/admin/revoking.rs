@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ::redis::{Cmd, FromRedisValue, Value};
 
+use super::queue;
 use crate::backend::redis::Redis;
 use crate::backend::redis::pubsub::revocations;
 use crate::backend::redis::route::{Ran, Verb, sure};
@@ -16,7 +17,7 @@ use crate::backend::{
 };
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
-use crate::types::owner::{LockValue, TokenParts};
+use crate::types::owner::{LockValue, ProcessId, TokenParts};
 use crate::types::slot::Slot;
 use crate::types::token::OwnerToken;
 
@@ -38,6 +39,11 @@ impl Revoking for Redis {
                 _ => Audience::Listens,
             })
         })
+    }
+
+    fn advance(&self, key: LockKey, process: ProcessId) -> Reply<bool> {
+        let this = self.clone();
+        Box::pin(async move { queue::advance(&this.router, &key, process).await })
     }
 
     fn force(&self, key: LockKey, owner: Vec<u8>) -> Reply<Release> {

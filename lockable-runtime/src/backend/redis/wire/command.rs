@@ -120,7 +120,10 @@ pub(crate) fn locked(reply: &Value, attempt: &Attempt) -> Result<Locked, RedisEr
         Value::Nil => Ok(Locked::Own),
         Value::BulkString(owner) if has(owner, attempt) => Ok(Locked::Own),
         Value::BulkString(owner) if is_done(owner) => Ok(Locked::Done),
-        Value::BulkString(_) => Ok(Locked::Busy),
+        Value::BulkString(owner) => {
+            attempt.mark_busy(owner);
+            Ok(Locked::Busy)
+        }
         other => Err(error_of(other)),
     }
 }

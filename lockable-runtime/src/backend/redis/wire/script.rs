@@ -262,7 +262,15 @@ impl Call for Enqueue<'_> {
     }
 
     fn outcome(&self, reply: Value) -> Result<(QueueReply, u64), RedisError> {
-        let reply = reply.extract_error()?;
+        let mut reply = reply.extract_error()?;
+        let paused = match &mut reply {
+            Value::Array(parts) if parts.len() > 3 => parts.pop(),
+            _ => None,
+        };
+        self.0.mark_busy(match &paused {
+            Some(Value::BulkString(value)) => value,
+            _ => b"",
+        });
         let (outcome, number, time) = <(i64, i64, u64)>::from_redis_value(reply)?;
         let remaining = u64::try_from(number).ok().map(Duration::from_millis);
         let place = match outcome {

@@ -1,0 +1,160 @@
+//! Keeping a lock taken without a process, and giving it back.
+
+use std::process::Stdio;
+
+use lockable_tests::{Cluster, Server, wait};
+
+use super::holders::{service, service_at, shop};
+use super::topologies::key_at;
+use crate::program::{
+    LIMIT, id, json, listening, lockable, outcome, queued, queued_for_permits, run, with,
+};
+
+#[test]
+fn a_pause_outlives_its_command_until_it_is_resumed() {
+    let server = Server::start();
+    let pause = ["pause", "job", "--for", "30m", "--reason", "deploy \u{1b}[31m42"];
+    let (code, said, why) = with(&server.url(), &pause);
+    assert!(code == 0 && said.starts_with("job: paused until 2"), "{said}{why}");
+    assert!(said.ends_with(&format!("Z: deploy {}42\n", r"\u{1b}[31m")), "{said}");
+    let (code, shown) = json(&server.url(), &["show", "job"]);
+    assert_eq!((code, &shown["kind"]), (0, &"paused".into()));
+    assert!(shown["remaining_ms"].as_u64().unwrap() > 1_700_000 && shown["process"].is_null());
+    let (_, shown, _) = with(&server.url(), &["show", "job"]);
+    assert!(shown.contains("\nholder   paused until 2") && !shown.contains("process"), "{shown}");
+    let (code, _, why) = outcome(&mut run(&server.url(), &[], "true"));
+    assert!(code == 75 && why.contains("the lock is paused until 2"), "{why}");
+    // The server may answer a place in the queue later than that.
+    let limited = || outcome(&mut run(&server.url(), &["--wait", "200ms"], "true"));
+    wait::until(LIMIT, || matches!(limited(), (75, _, why) if why.contains("the lock is paused")));
+    // No request to stop ends it, and no second pause.
+    let (code, _, why) = with(&server.url(), &["release", "job"]);
+    assert!(code == 4 && why.contains("lockable resume job"), "{why}");
+    let (code, _, why) = with(&server.url(), &["pause", "job", "--for", "1h"]);
+    assert!(code == 75 && why.contains("lockable resume job"), "{why}");
+    let waiter = service(&server, "cart", "job", &["--wait", "--request-id", "cart-12"]);
+    queued(&server, "job");
+    let (code, said, why) = with(&server.url(), &["resume", "job"]);
+    assert!(code == 0 && said.starts_with("job: resumed; next: cart-12, cart@"), "{said}{why}");
+    let (code, _, why) = with(&server.url(), &["resume", "job"]);
+    assert!(code == 3 && why.contains("is not paused: "), "{why}");
+    waiter.end();
+    assert_eq!(with(&server.url(), &["resume", "job"]).0, 3);
+}
+
+#[test]
+fn a_pause_waits_behind_those_who_wait() {
+    let server = Server::start();
+    let holder = service(&server, "shop", "order:7", &[]);
+    let waiter = service(&server, "cart", "order:7", &["--wait"]);
+    queued(&server, "order:7");
+    let (code, _, why) = with(&server.url(), &["pause", "order:7", "--for", "1h", "--wait", "1ms"]);
+    assert!(code == 75 && why.contains("waits for `order:7`"), "{why}");
+    let pause = ["pause", "order:7", "--for", "1h", "--json"];
+    let pause = lockable(&server.url()).args(pause).stdout(Stdio::piped()).spawn().unwrap();
+    let admin = server.admin();
+    let queue = "lockable:queue:{disLock:order:7}";
+    wait::until(LIMIT, || admin.command::<i64>(&["LLEN", queue]) == 2);
+    let first = id(&server, "order:7");
+    holder.end();
+    wait::until(LIMIT, || id(&server, "order:7") != first);
+    assert_eq!(json(&server.url(), &["show", "order:7"]).1["kind"], "exclusive");
+    waiter.end();
+    let said = String::from_utf8(pause.wait_with_output().unwrap().stdout).unwrap();
+    assert!(said.contains(r#""kind":"paused""#) && said.contains(r#""reason":"by "#), "{said}");
+}
+
+#[test]
+fn a_pause_that_begins_now_takes_the_holders_place() {
+    let (server, holder) = shop();
+    let waiter = service(&server, "cart", "order:7", &["--wait"]);
+    queued(&server, "order:7");
+    let pause = ["pause", "order:7", "--for", "1h", "--now", "--grace", "1m", "--reason", "mend"];
+    let (code, said, why) = with(&server.url(), &pause);
+    assert!(code == 0 && said.contains("Z: mend"), "{said}{why}");
+    let (code, why) = holder.end();
+    assert!(code == Some(124) && why.contains("asked the holder to stop: mend"), "{why}");
+    // The one who waited has not begun.
+    queued(&server, "order:7");
+    assert_eq!(json(&server.url(), &["show", "order:7"]).1["kind"], "paused");
+    let (code, said, why) = with(&server.url(), &["pause", "order:7", "--for", "2h", "--now"]);
+    assert!(code == 0 && said.contains("order:7: paused until"), "{said}{why}");
+    assert_eq!(with(&server.url(), &["resume", "order:7"]).0, 0);
+    wait::until(LIMIT, || json(&server.url(), &["show", "order:7"]).1["kind"] == "exclusive");
+    waiter.end();
+}
+
+#[test]
+fn a_holder_that_does_not_stop_is_not_paused() {
+    let server = Server::start();
+    server.admin().command::<()>(&["SET", "disLock:order:7", "another", "PX", "600000"]);
+    let (code, said, why) = with(&server.url(), &["pause", "order:7", "--for", "1h", "--now"]);
+    assert_eq!((code, said.as_str()), (4, ""));
+    assert!(why.contains("--force --delay 5m"), "{why}");
+    assert_eq!(server.admin().command::<i64>(&["EXISTS", "lockable:queue:{disLock:order:7}"]), 0);
+    assert_eq!(server.admin().get("disLock:order:7").as_deref(), Some("another"));
+}
+
+#[test]
+fn a_lock_that_is_taken_away_with_a_delay_is_no_ones_for_so_long() {
+    let (server, holder) = shop();
+    let waiter = service(&server, "cart", "order:7", &["--wait"]);
+    queued(&server, "order:7");
+    let hold = id(&server, "order:7");
+    let force = ["release", "order:7", "--id", &hold, "--force", "--delay", "1h"];
+    let (code, said, why) = with(&server.url(), &force);
+    assert!(code == 0 && said.contains(&format!("taken away from {hold}")), "{said}{why}");
+    assert!(said.contains("no one gets it for 1h"), "{said}");
+    assert_eq!(holder.end().0, Some(124));
+    let (_, shown) = json(&server.url(), &["show", "order:7"]);
+    assert_eq!((&shown["kind"], &shown["waiting"]), (&"paused".into(), &1.into()));
+    assert_eq!(with(&server.url(), &["resume", "order:7"]).0, 0);
+    waiter.end();
+    let (code, _, why) = with(&server.url(), &["release", "order:7", "--delay", "1h"]);
+    assert!(code == 2 && why.contains("--force"), "{why}");
+}
+
+#[test]
+fn all_permits_of_a_key_are_paused_and_resumed() {
+    let server = Server::start();
+    let holder = service(&server, "exporter", "export", &["--permits", "3"]);
+    listening(&server, 1);
+    let pause = ["pause", "export", "--permits", "3", "--for", "1h", "--now", "--grace", "1m"];
+    let (code, said, why) = with(&server.url(), &pause);
+    assert!(code == 0 && said.matches("paused until").count() == 3, "{said}{why}");
+    assert_eq!(holder.end().0, Some(124));
+    let waiter = service(&server, "exporter", "export", &["--permits", "3", "--wait"]);
+    queued_for_permits(&server, "export", 1);
+    let (code, said, why) = with(&server.url(), &["resume", "export"]);
+    assert!(code == 0 && said.matches(": resumed").count() == 3, "{said}{why}");
+    waiter.end();
+}
+
+#[test]
+fn a_release_of_many_leaves_pauses_alone() {
+    let server = Server::start();
+    assert_eq!(with(&server.url(), &["pause", "order:7", "--for", "1h"]).0, 0);
+    let (code, _, why) = with(&server.url(), &["release", "order:*", "--yes"]);
+    assert!(code == 3 && why.contains("1 paused"), "{why}");
+    assert_eq!(json(&server.url(), &["show", "order:7"]).1["kind"], "paused");
+}
+
+#[test]
+fn a_lock_of_a_cluster_is_paused_on_its_node() {
+    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let url = cluster.url();
+    for master in cluster.first_masters() {
+        let key = key_at(&cluster, master);
+        let holder = service_at(&url, "shop", &key, &[]);
+        let waiter = service_at(&url, "cart", &key, &["--wait"]);
+        let waiting = || json(&url, &["show", &key]).1["waiting"] == 1;
+        wait::until(LIMIT, waiting);
+        let pause = ["pause", &key, "--for", "1h", "--now", "--grace", "1m"];
+        let (code, said, why) = with(&url, &pause);
+        assert!(code == 0 && said.contains("paused until"), "{said}{why}");
+        assert_eq!(holder.end().0, Some(124));
+        assert!(waiting(), "the next one has begun");
+        assert_eq!(with(&url, &["resume", &key]).0, 0);
+        waiter.end();
+    }
+}

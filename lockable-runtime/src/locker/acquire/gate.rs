@@ -1,0 +1,50 @@
+//! What all acquisitions of a locker pass, until it is drained.
+//!
+//! See "How does `drain` stop a locker's acquisitions?" in DESIGN.md.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use tokio::sync::Semaphore;
+
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+
+/// Open until it is closed for good.
+pub(crate) struct Gate(Semaphore);
+
+impl Gate {
+    pub(super) fn open() -> Self {
+        // It has no permit, so that to acquire one is to wait until it is closed.
+        Self(Semaphore::const_new(0))
+    }
+
+    /// No acquisition begins any more, and those that wait end.
+    pub(crate) fn close(&self) {
+        self.0.close();
+    }
+
+    /// # Errors
+    /// When the locker was drained.
+    pub(super) fn check(&self, key: &LockKey) -> Result<(), LockError> {
+        if self.0.is_closed() { Err(LockError::drained(key.as_str())) } else { Ok(()) }
+    }
+
+    /// Waits as the call does, but no longer than the gate is open. A lock that the call is given just then is passed on.
+    ///
+    /// # Errors
+    /// Those of the call; and when the locker was drained.
+    pub(super) async fn while_open<T>(
+        &self,
+        key: &LockKey,
+        call: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
+        let (mut closed, mut call) = (pin!(self.0.acquire()), pin!(call));
+        poll_fn(|cx| match closed.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(Err(LockError::drained(key.as_str()))),
+            Poll::Pending => call.as_mut().poll(cx),
+        })
+        .await
+    }
+}

@@ -1,0 +1,122 @@
+//! What an operator leaves under a lock that is paused: until when it is taken, and why.
+//!
+//! See "How does a pause keep a lock taken?" in DESIGN.md.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::options::Ttl;
+use crate::types::owner::{Mark, PAUSE, TokenParts};
+use crate::types::reason::Reason;
+use crate::types::token::OwnerToken;
+use crate::types::utc::utc;
+
+/// What the value of a paused lock says, in the place of a request id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pause {
+    /// By the clock of the operator's machine, as text.
+    until: Box<str>,
+    reason: Reason,
+}
+
+impl Pause {
+    /// Of a lock with this value, if that is paused.
+    pub(crate) fn of(value: &[u8]) -> Option<Self> {
+        let is_marked = value.first().is_some_and(|mark| char::from(*mark) == PAUSE);
+        let text = is_marked.then(|| std::str::from_utf8(value).ok()).flatten()?;
+        let parts = TokenParts::parse(text).filter(|parts| parts.mark == Some(Mark::Paused))?;
+        let said = parts.identity.unwrap_or_default();
+        let (until, reason) = said.split_once(' ').unwrap_or((said, ""));
+        // It arrives from outside, as the reason does.
+        let until = Reason::new(until).as_ref().into();
+        Some(Self { until, reason: Reason::new(reason) })
+    }
+
+    pub(crate) fn reason(&self) -> &str {
+        self.reason.as_ref()
+    }
+}
+
+impl fmt::Display for Pause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason.after(&format!("the lock is paused until {}", self.until)))
+    }
+}
+
+/// The owner token of a pause that begins now, which no other acquisition has.
+///
+/// # Errors
+/// When the system gives no randomness.
+pub(crate) fn token(length: Ttl, reason: &Reason) -> Result<OwnerToken, LockError> {
+    let (drawn, end) = (OwnerToken::draw(None)?, SystemTime::now() + length.duration());
+    let text = format!("{PAUSE}{} {} {reason}", drawn.as_ref(), utc(end));
+    Ok(OwnerToken::received(text.trim_end()))
+}
+
+/// # Errors
+/// When no pause may be so long.
+pub(crate) fn length(length: Duration) -> Result<Ttl, LockError> {
+    if length > LONGEST {
+        let message = format!(
+            "a pause is at most 24 hours, and not {length:?}; pause it again before its end"
+        );
+        return Err(LockError::new(LockErrorKind::InvalidOption, message));
+    }
+    Ttl::new("pause", length)
+}
+
+/// One that was forgotten ends within a day.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(reason: &str) -> String {
+        let minute = length(Duration::from_secs(60)).unwrap();
+        token(minute, &Reason::new(reason)).unwrap().as_ref().to_owned()
+    }
+
+    #[test]
+    fn a_pause_says_until_when_and_why() {
+        let minute = utc(SystemTime::now() + Duration::from_secs(60));
+        let pause = Pause::of(written("deploy 42 – it's on").as_bytes()).unwrap();
+        assert_eq!(pause.reason(), "deploy 42 – it's on");
+        let (day, words) = (&minute[..10], pause.to_string());
+        assert!(words.starts_with("the lock is paused until 2"), "{words}");
+        assert!(words.contains(day) && words.ends_with("Z: deploy 42 – it's on"), "{words}");
+        let without = Pause::of(written("").as_bytes()).unwrap().to_string();
+        assert!(without.ends_with('Z'), "{without}");
+    }
+
+    #[test]
+    fn no_escape_sequence_of_a_pause_is_shown() {
+        let value = "|0123456789abcdef.1700000000000000 20\u{1b}[1m26 a\u{1b}[31mb";
+        let words = Pause::of(value.as_bytes()).unwrap().to_string();
+        assert_eq!(words, r"the lock is paused until 20\u{1b}[1m26: a\u{1b}[31mb");
+    }
+
+    #[test]
+    fn a_value_that_is_no_pause_is_none() {
+        for value in ["", "|", "|another", "0123456789abcdef.1700000000000000 x", "~|a"] {
+            assert_eq!(Pause::of(value.as_bytes()), None, "{value}");
+        }
+        assert_eq!(Pause::of(b"|\xff"), None);
+    }
+
+    #[test]
+    fn a_long_reason_is_short_enough_for_a_listing() {
+        use crate::types::owner::LockValue;
+        assert!(written(&"\u{10000}".repeat(900)).len() < LockValue::MAX_BYTES);
+    }
+
+    #[test]
+    fn a_pause_is_at_most_a_day() {
+        let day = Duration::from_secs(86_400);
+        assert!(length(day).is_ok());
+        let error = length(day + Duration::from_millis(1)).unwrap_err();
+        assert!(error.to_string().contains("at most 24 hours"), "{error}");
+        assert!(length(Duration::ZERO).is_err());
+    }
+}
