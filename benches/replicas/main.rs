@@ -16,6 +16,7 @@ const TASKS: [usize; 3] = [1, 16, 256];
 /// A machine that is busy misses no deadline.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn main() {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
     let (grants, rounds) = if is_quick { (2_000, 3) } else { (10_000, 5) };
@@ -62,6 +63,7 @@ struct Case {
 }
 
 impl Case {
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     fn measure(
         &mut self,
         runtime: &Runtime,

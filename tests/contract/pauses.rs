@@ -116,7 +116,7 @@ async fn a_resumed_lock_goes_to_those_who_wait<F: Fixture>(store: &F) {
     let admin = other.admin();
     wait::until_async(LIMIT, async || admin.queue(KEY).await.unwrap().len() == 2).await;
     // Longer than until those who wait ask again.
-    store.elapse(Duration::from_millis(1_000)).await;
+    store.elapse(Duration::from_secs(1)).await;
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
     resume(&other).await;
     for waiter in waiters {
@@ -136,7 +136,7 @@ async fn a_pause_in_the_place_of_a_hold_lets_no_one_in<F: Fixture>(store: &F) {
     assert!(guard.lease().lost().await.is_lost());
     // Neither the old holder nor its release is heard any more.
     assert!(guard.release().await.is_err());
-    store.elapse(Duration::from_millis(1_000)).await;
+    store.elapse(Duration::from_secs(1)).await;
     assert!(!waiting.is_finished());
     assert_eq!(holder(&locker).await.unwrap().pause_reason(), Some(REASON));
     assert_eq!(admin.force_pause(&held, AMPLE, "again").await.unwrap(), Forced::Changed);

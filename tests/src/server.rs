@@ -209,11 +209,9 @@ impl Server {
         if child.try_wait().is_ok_and(|status| status.is_some()) {
             return Some(Progress::Ended);
         }
-        let admin = Admin::try_connect(&self.admin_url()).ok()?;
+        let information = Admin::try_connect(&self.admin_url()).ok()?.info("server");
         let line = format!("process_id:{}", child.id());
-        let is_it = admin.info("server").lines().any(|found| found == line);
-        let is_loading = admin.info("persistence").lines().any(|found| found == "loading:1");
-        (is_it && !is_loading).then_some(Progress::Ready)
+        information.lines().any(|found| found == line).then_some(Progress::Ready)
     }
 
     fn configuration(&self) -> String {

@@ -21,6 +21,8 @@ async fn a_restart_with_all_data_costs_no_lock() {
     let before = owners(&server.admin());
     server.restart();
     let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.info("persistence").contains("\r\nloading:0\r\n"))
+        .await;
     let left = admin.pttl("disLock:renewed");
     assert_eq!(owners(&admin), before);
     // The first call opens another connection, over which all leases are checked.
