@@ -3,7 +3,7 @@
 //! See "How does `drain` stop a locker's acquisitions?" in DESIGN.md.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use tokio::sync::Semaphore;
@@ -33,14 +33,16 @@ impl Gate {
 
     /// Waits as the call does, but no longer than the gate is open. A lock that the call is given just then is passed on.
     ///
+    /// The call is pinned by its caller: a future that is moved in here would take its space twice.
+    ///
     /// # Errors
     /// Those of the call; and when the locker was drained.
     pub(super) async fn while_open<T>(
         &self,
         key: &LockKey,
-        call: impl Future<Output = Result<T, LockError>>,
+        mut call: Pin<&mut impl Future<Output = Result<T, LockError>>>,
     ) -> Result<T, LockError> {
-        let (mut closed, mut call) = (pin!(self.0.acquire()), pin!(call));
+        let mut closed = pin!(self.0.acquire());
         poll_fn(|cx| match closed.as_mut().poll(cx) {
             Poll::Ready(_) => Poll::Ready(Err(LockError::drained(key.as_str()))),
             Poll::Pending => call.as_mut().poll(cx),

@@ -68,12 +68,12 @@ impl<'a> InLine<'a> {
     /// waiter.
     pub(super) async fn wait(mut self) -> Result<LockGuard, LockError> {
         let (gate, key) = (&self.acquirer.gate, self.key);
-        let waiting = async {
+        let waiting = pin!(async {
             match self.terms.wait.limit() {
                 None => self.turns().await,
                 Some(limit) => self.wait_at_most(limit).await,
             }
-        };
+        });
         gate.while_open(key, waiting).await
     }
 

@@ -66,7 +66,7 @@ async fn in_lane(
     let asks = free.is_some() || !terms.wait.can_wait();
     let place = match free {
         None => {
-            let entering = async { Ok(enter(acquirer, &lanes, terms, start).await) };
+            let entering = pin!(async { Ok(enter(acquirer, &lanes, terms, start).await) });
             acquirer.gate.while_open(family.key(), entering).await?
         }
         free => free,
