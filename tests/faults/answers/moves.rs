@@ -34,20 +34,42 @@ async fn tokens_rise_when_a_slot_moves_there_and_back() {
 }
 
 /// Goal: a holder who hears of a failover only when its lease is due.
-/// Method: the slot moves without its data; another call learns that. Meanwhile the node that was left says that the
-/// lock is held, to an earlier check. All connections are open by then, because a new one makes all leases of its node
-/// be checked, too: that of the background by a release.
+/// Method: the slot moves without its data; another call learns that. All connections are open by then, because a
+/// new one makes all leases of its node be checked, too: that of the background by a release.
 #[tokio::test]
 async fn leases_are_checked_when_their_slot_moves() {
     let (doors, nodes) = doors();
-    let ((key, slot), (released, other_slot)) = (fresh("held"), fresh("released"));
-    doors.assign([other_slot], 1);
+    let (key, slot) = fresh("held");
     let locker = connect(&doors, LIMIT).await;
+    open_background_to_second(&doors, &nodes, &locker).await;
     let guard = locker.lock(&key).renew().acquire().await.unwrap();
-    drop(locker.lock(&released).acquire().await.unwrap());
-    let admin = nodes.servers()[1].admin();
-    wait::until_async(LIMIT, async || admin.get(&released).is_none()).await;
-    // The background connects to its node for the look after a second, and checks it over that connection.
+    // A renewed lock is looked at after a second, too.
+    let looked = Cue::of(["EXISTS"]).about(guard.lease().key().as_str());
+    wait::until_async(LIMIT, async || doors.count(0, &looked) > 0).await;
+    // That look is over once the background has released a lock of the same node: it has one connection there.
+    let (behind, _) = fresh("behind");
+    let released = locker.lock(&behind).acquire().await.unwrap();
+    let (name, first) = (released.lease().key().clone(), nodes.servers()[0].admin());
+    assert!(first.get(name.as_str()).is_some());
+    drop(released);
+    wait::until_async(LIMIT, async || first.get(name.as_str()).is_none()).await;
+    doors.assign([slot], 1);
+    let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
+    // It is renewed after a third of a minute.
+    in_time(LIMIT, guard.lease().lost()).await;
+    other.release().await.unwrap();
+}
+
+/// Goal: a check that is asked for while an earlier one is under way, which finds the lock at the node that was left.
+/// Method: as above, and the background connects to the node of the lock for the look after a second, and checks it over
+/// that connection; that check is held back until the slot has moved.
+#[tokio::test]
+async fn a_check_under_way_replaces_no_later_one() {
+    let (doors, nodes) = doors();
+    let (key, slot) = fresh("checked");
+    let locker = connect(&doors, LIMIT).await;
+    open_background_to_second(&doors, &nodes, &locker).await;
+    let guard = locker.lock(&key).renew().acquire().await.unwrap();
     let check = Hold::default();
     let about = Cue::of(["EVALSHA"]).about(guard.lease().key().as_str()).times(1);
     doors.answer(0, about, Answer::Held(check.clone()));
@@ -55,9 +77,17 @@ async fn leases_are_checked_when_their_slot_moves() {
     doors.assign([slot], 1);
     let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
     check.end();
-    // It is renewed after a third of a minute.
     in_time(LIMIT, guard.lease().lost()).await;
     other.release().await.unwrap();
+}
+
+/// By a release there, the background is connected to the second node.
+async fn open_background_to_second(doors: &Doors, nodes: &Nodes, locker: &Locker) {
+    let (released, slot) = fresh("released");
+    doors.assign([slot], 1);
+    drop(locker.lock(&released).acquire().await.unwrap());
+    let admin = nodes.servers()[1].admin();
+    wait::until_async(LIMIT, async || admin.get(&released).is_none()).await;
 }
 
 /// Goal: a lock that is lost while it is acquired by commands of one key each is not granted.
