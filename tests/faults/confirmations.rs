@@ -58,7 +58,7 @@ async fn a_lease_ends_where_no_replica_confirms_renewals() {
     let guard = request().acquire().await.unwrap();
     pair.replica.pause();
     let error = guard.lease().extend(LONG).await.unwrap_err();
-    assert!(error.is_unavailable() && error.to_string().contains("0 of 1 replicas"), "{error}");
+    assert!(error.is_unavailable(), "{error}");
     let error = in_time(LEASE, guard.lease().lost()).await;
     assert!(error.is_lost(), "{error}");
     assert!(pair.primary.admin().pttl(KEY) > 0, "the body stops before another one can start");
