@@ -125,7 +125,7 @@ async fn a_permit_keeps_its_number<F: Fixture>(store: &F) {
     let second = redeem(&other, &second).await;
     assert_eq!(second.lease().key().as_str(), "disLock:{k}#2");
     assert!(permit(&locker).await.unwrap().is_none() && permit(&other).await.unwrap().is_none());
-    // Whoever waits is handed this very permit.
+    // The waiter is handed this very permit.
     let third = locker.lock("k").permits(2).wait(LIMIT);
     let (third, ()) = tokio::join!(third.acquire(), async {
         let admin = other.admin();

@@ -109,7 +109,7 @@ async fn a_redemption_whose_request_is_late_takes_nothing() {
 
 /// Goal: two holders at once, of which one has redeemed a ticket.
 /// Method: each ticket is delivered to two workers, mostly more than once, while connections are cut in the middle of
-/// requests; others want the same lock without a ticket. Whoever has the lock says so in one place.
+/// requests; others want the same lock without a ticket. Each holder says so in one place.
 #[tokio::test]
 async fn duplicates_under_faults_make_no_second_holder() {
     let rounds = long_form(20, 1_000);

@@ -261,7 +261,7 @@ fn a_terminal_has_one_table_that_is_drawn_again() {
     assert!(new.contains("\u{1b}[32m+  job"), "{new:?}");
     admin.del("disLock:order:7");
     let gone = terminal.frame_with("\u{1b}[2m-  order:7");
-    // Nothing is deleted before it is written anew, so nothing flickers.
+    // Nothing is deleted before it is written again, so nothing flickers.
     assert!(!gone.contains("\u{1b}[2J") && gone.ends_with("\u{1b}[K\r\n\u{1b}[J\u{1b}[?7h"));
     assert!(terminal.end().ends_with("\r\u{1b}[K"));
 }

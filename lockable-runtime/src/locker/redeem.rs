@@ -25,10 +25,10 @@ impl LockRequest<Ticket> {
     /// - [`is_taken`](LockError::is_taken) when another holder has the lock: the ticket was redeemed before, or its
     ///   time is over. Leave the work to that holder.
     /// - [`is_lost`](LockError::is_lost) alone when the lock has no holder: the time of the ticket is over, it was redeemed
-    ///   and its lock released, or an operator released it. If the work is still to be done, acquire the lock anew.
+    ///   and its lock released, or an operator released it. If the work is still to be done, acquire the lock again.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply: if the request that is still on its
     ///   way takes the lock over, the background releases it. So the ticket may be valid, or not: try again, and
-    ///   acquire the lock anew after [`is_lost`](LockError::is_lost).
+    ///   acquire the lock again after [`is_lost`](LockError::is_lost).
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent, for a ticket of another store or
     ///   of a key outside of this locker's prefix, and with [`wait`](LockRequest::wait) or [`fair`](LockRequest::fair).
     /// - As [`acquire`](LockRequest::acquire) of one lock otherwise.

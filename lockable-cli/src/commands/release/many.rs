@@ -239,5 +239,5 @@ impl Tally {
     }
 }
 
-/// So many holders are waited for at a time.
+/// This number of holders is waited for at a time.
 const AT_ONCE: usize = 64;

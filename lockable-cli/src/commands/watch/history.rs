@@ -213,7 +213,7 @@ impl<T> Entry<T> {
         Some(self.sight.remaining?.saturating_sub(now.since(self.at)))
     }
 
-    /// How much that is of the longest rest that was seen, in so many steps.
+    /// How much that is of the longest rest that was seen, in this number of steps.
     pub(super) fn share(&self, now: Moment, steps: usize) -> Option<usize> {
         let (left, longest) = (self.left(now)?.as_nanos(), self.longest?.as_nanos());
         let steps_left = (left * u128::try_from(steps).ok()?).div_ceil(longest.max(1));

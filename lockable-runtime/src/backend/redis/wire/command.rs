@@ -155,7 +155,7 @@ pub(crate) fn asking() -> Cmd {
     Cmd::with_capacity(1, 16).arg("ASKING").to_owned()
 }
 
-/// Counts the replicas that have what was written on this connection, once it is so many or that time is over.
+/// Counts the replicas that have what was written on this connection, once there are enough or that time is over.
 pub(crate) fn wait(replicas: u8, limit: Duration) -> Cmd {
     let mut wait = Cmd::with_capacity(3, 32);
     // No time at all would be no limit.

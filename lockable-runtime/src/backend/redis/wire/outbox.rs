@@ -17,8 +17,8 @@ use crate::backend::{Attempt, Fault, Renewal, Renewed};
 /// together than they lose by waiting for each other.
 const FEW: usize = 8;
 
-/// The most requests of a batch of acquisitions and releases. So the 64 tasks of a busy service make two: the server works on one while
-/// the client works on the other. Of 8, 16, 32 and 64 this was the fastest with them.
+/// The most requests of a batch of acquisitions and releases. So the 64 tasks of a busy service make two: the
+/// server works on one while the client works on the other. Of 8, 16, 32 and 64 this was the fastest with them.
 pub(crate) const MAX_BATCH: usize = 32;
 
 /// A request that waits for its batch.
@@ -76,7 +76,7 @@ impl<R> Outbox<R> {
         (answered, starts)
     }
 
-    /// The next batch, of at most so many; empty where no request waits: then the task that sends them ends.
+    /// The next batch, of at most `most` requests; empty where no request waits: then the task that sends them ends.
     pub(crate) fn next(&self, most: usize) -> VecDeque<R> {
         let mut waiting = self.waiting();
         waiting.is_attended = !waiting.requests.is_empty();
