@@ -1,5 +1,6 @@
 //! The scripts, each with the names and types of what goes in and comes out.
 
+use std::mem;
 use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
@@ -263,14 +264,7 @@ impl Call for Enqueue<'_> {
 
     fn outcome(&self, reply: Value) -> Result<(QueueReply, u64), RedisError> {
         let mut reply = reply.extract_error()?;
-        let paused = match &mut reply {
-            Value::Array(parts) if parts.len() > 3 => parts.pop(),
-            _ => None,
-        };
-        self.0.mark_busy(match &paused {
-            Some(Value::BulkString(value)) => value,
-            _ => b"",
-        });
+        self.0.mark_busy(&pause_behind(&mut reply));
         let (outcome, number, time) = <(i64, i64, u64)>::from_redis_value(reply)?;
         let remaining = u64::try_from(number).ok().map(Duration::from_millis);
         let place = match outcome {
@@ -280,6 +274,21 @@ impl Call for Enqueue<'_> {
             _ => return Err(unexpected()),
         };
         Ok((place, time))
+    }
+}
+
+/// Takes the value of a paused lock off the end of a reply that is no grant; empty where there is none.
+fn pause_behind(reply: &mut Value) -> Vec<u8> {
+    let Value::Array(parts) = reply else {
+        return Vec::new();
+    };
+    match &mut parts[..] {
+        [Value::Int(0), _, _, Value::BulkString(value)] => {
+            let value = mem::take(value);
+            parts.truncate(3);
+            value
+        }
+        _ => Vec::new(),
     }
 }
 
