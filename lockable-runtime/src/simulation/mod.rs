@@ -103,7 +103,7 @@ impl Plan {
         };
         Self {
             from: number("FROM", 1),
-            seeds: number("SEEDS", 240),
+            seeds: number("SEEDS", 180),
             millis: number("MILLIS", 10_000),
         }
     }

@@ -18,7 +18,7 @@ use crate::types::clock::Moment;
 use crate::waiters::line::{Behind, Ending, Granted, Heard};
 
 /// How many orders are tried.
-const ORDERS: u64 = 40_000;
+const ORDERS: u64 = 20_000;
 
 #[test]
 fn every_order_of_events_serves_every_call_once() {
