@@ -76,6 +76,7 @@ impl Process {
         if attempt.lane.is_none() {
             return self.enqueue_one(attempt).await;
         }
+        self.world.waits_in_parts(attempt);
         attempt.mark_sent(tokio_time());
         for permit in self.own_first(attempt).await? {
             let found = self.enqueue_one(&permit).await?;

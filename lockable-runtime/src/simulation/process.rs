@@ -40,6 +40,8 @@ pub(super) struct Process {
     times: [Times; 2],
     /// The two of each server.
     openings: Mutex<[Option<Arc<Opening>>; 4]>,
+    /// All that ever were open to the servers in use: those that were replaced may have an answer under way.
+    opened: Mutex<Vec<Weak<Connection>>>,
     known: Mutex<Known>,
     pub(super) latest_releases: LatestReleases,
     /// What the process is reported to.
@@ -152,6 +154,7 @@ impl Process {
             life: Arc::default(),
             times: Default::default(),
             openings: Mutex::default(),
+            opened: Mutex::default(),
             known: Mutex::new(Known::now(world)),
             latest_releases: LatestReleases::default(),
             events: OnceLock::new(),
@@ -329,7 +332,8 @@ impl Process {
         self.world.count("failovers heard of");
         self.world.note(|_| format!("p{} moves to the next primary", self.number));
         self.times(0).forget();
-        self.connections().iter().for_each(|connection| connection.abandon());
+        let left = mem::take(&mut *self.opened.lock().unwrap());
+        left.iter().filter_map(Weak::upgrade).for_each(|connection| connection.abandon());
         self.world.untrack(self.number);
         if let Some(events) = self.events() {
             events.on_connected(&|_| true);
@@ -421,6 +425,7 @@ impl Process {
         self.times(server).forget();
         let connection = Connection::open(&self.world, &self.life, (server, lane));
         drop(opening.connection.set(Arc::clone(&connection)));
+        self.opened.lock().unwrap().push(Arc::downgrade(&connection));
         opening.opened.notify_waiters();
         self.learn_primary();
         let is_elected = self.world.mix.topology == Topology::Failover;

@@ -64,8 +64,8 @@ type Line = (usize, String);
 /// A call that asks for a lock, or waits for it.
 struct Arrived {
     worker: usize,
-    /// Whether it waits: one that only asks may be overtaken, and may overtake.
-    waits: bool,
+    /// Since when it waits: one that only asks may be overtaken, and may overtake.
+    waits: Option<Moment>,
 }
 
 /// What is known of one lock.
@@ -257,7 +257,7 @@ impl Rules {
     pub(super) fn asks(&mut self, process: usize, worker: usize, key: &str) {
         if self.patient.contains(&(process, worker)) {
             let line = self.lines.entry((process, key.to_owned())).or_default();
-            line.push(Arrived { worker, waits: false });
+            line.push(Arrived { worker, waits: None });
         }
     }
 
@@ -266,8 +266,8 @@ impl Rules {
         if self.patient.contains(&(process, worker)) {
             let line = self.lines.entry((process, key.to_owned())).or_default();
             match line.iter_mut().find(|call| call.worker == worker) {
-                Some(call) => call.waits = true,
-                None => line.push(Arrived { worker, waits: true }),
+                Some(call) => call.waits = Some(tokio_time()),
+                None => line.push(Arrived { worker, waits: Some(tokio_time()) }),
             }
         }
     }
@@ -276,17 +276,19 @@ impl Rules {
     /// had it and waits again.
     pub(super) fn claims(&mut self, process: usize, key: &str) {
         if let Some(line) = self.lines.get_mut(&(process, key.to_owned())) {
-            line.retain(|call| !call.waits);
+            line.retain(|call| call.waits.is_none());
         }
     }
 
-    /// The call has the lock; says how many it overtook, if it may overtake none.
+    /// The call has the lock; says how many it overtook, if it may overtake none. Its turn may have come at this very
+    /// moment, before another call joined.
     pub(super) fn served(&mut self, process: usize, worker: usize, key: &str) -> Option<usize> {
         let line = self.lines.get_mut(&(process, key.to_owned()))?;
         let place = line.iter().position(|call| call.worker == worker)?;
-        let overtaken = line.iter().take(place).filter(|call| call.waits).count();
+        let waits = |call: &&Arrived| call.waits.is_some_and(|since| since < tokio_time());
+        let overtaken = line.iter().take(place).filter(waits).count();
         let call = line.remove(place);
-        (self.is_mild && call.waits && overtaken > 0).then_some(overtaken)
+        (self.is_mild && call.waits.is_some() && overtaken > 0).then_some(overtaken)
     }
 
     /// The call is over.

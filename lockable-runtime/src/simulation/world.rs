@@ -281,8 +281,11 @@ impl World {
         }
     }
 
-    /// An operator takes a lock away.
+    /// An operator takes a lock away, unless no server has its queue and its counter beside it.
     pub(super) fn force(&self, key: &'static str) {
+        if self.seats().seat(seat_of(key)).moves_to.is_some() {
+            return;
+        }
         let Some(owner) = self.owner(key) else { return };
         self.lose(key, &owner);
         self.send(Verb::Forced, key, owner.clone());
@@ -442,6 +445,13 @@ impl World {
             *under_way += 1;
             *were_two |= *under_way > 1;
         }
+    }
+
+    /// A request for any permit that waits takes one in parts: its place in the queue may be granted another one
+    /// before it has left.
+    pub(super) fn waits_in_parts(&self, attempt: &Attempt) {
+        let mut requests = self.requests.lock().unwrap();
+        requests.entry(attempt.owner.as_ref().to_owned()).or_default().1 = true;
     }
 
     /// It was answered. One that was given up stays under way.
