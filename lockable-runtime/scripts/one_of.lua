@@ -12,7 +12,8 @@ ARGV[4]       how long the queue lives at least, in milliseconds
 ARGV[5]       how long the fence counter lives at least, in milliseconds, where that is longer than usual
 Output        n, the first fencing token and the time in microseconds: the n-th is acquired, now or before;
               otherwise 0, for how many milliseconds the first lasts that stays taken by a minimum hold, -1 where none
-              does, and the time. Who leaves has 1 where a permit was handed off or freed, and 0 where it had none
+              does, the time, and the value of the first where that is paused. Who leaves has 1 where a permit was
+              handed off or freed, and 0 where it had none
 
 What is free belongs to the waiters first. release.lua hands the permit that it ends off to the head of the queue, and
 the message of the grant has its name.
@@ -47,7 +48,8 @@ local function granted(number, now)
 end
 
 local now, free, kept_for = now_in_micros(), {}, -1
-for number, owner in ipairs(redis.call('MGET', unpack(KEYS, 1, count))) do
+local owners = redis.call('MGET', unpack(KEYS, 1, count))
+for number, owner in ipairs(owners) do
   local lock, kept = KEYS[number], owner and mark_of(owner)
   if owner == token then
     redis.call('PEXPIRE', lock, life, 'GT')
@@ -88,4 +90,4 @@ for _, number in ipairs(free) do
   -- That token is the next holder's.
   reserved = nil
 end
-return join(queue, entry, ARGV[4]) or {0, kept_for, now}
+return join(queue, entry, ARGV[4]) or {0, kept_for, now, string.match(owners[1] or '', '^|.*')}

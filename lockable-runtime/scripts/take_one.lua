@@ -5,7 +5,8 @@ KEYS[1 .. n]  the permits
 KEYS[n + 1]   their queue
 ARGV[1]       the owner token of the attempt
 ARGV[2]       for how many milliseconds it acquires the permit
-Output        n: the n-th is acquired, now or before; 0 none is free, or some wait for the next
+Output        n: the n-th is acquired, now or before; 0 none is free, or some wait for the next; the value of the
+              first where that is paused
 
 Stands in the place of SET NX GET: the command behind it counts up the fence counter.
 Idempotent because it finds its own permit.
@@ -25,4 +26,4 @@ if redis.call('EXISTS', KEYS[count + 1]) == 0 then
     end
   end
 end
-return 0
+return string.match(owners[1] or '', '^|.*') or 0

@@ -178,7 +178,12 @@ async fn all_permits_are_paused<F: Fixture>(store: &F) {
     let all = locker.lock(KEY).all_permits(3).acquire().await.unwrap();
     all.into_pauses(AMPLE, REASON).await.unwrap();
     drained().await;
-    assert!(other.lock(KEY).permits(3).try_acquire().await.unwrap().is_none());
+    let permit = || other.lock(KEY).permits(3);
+    assert!(permit().try_acquire().await.unwrap().is_none());
+    for limit in [Duration::ZERO, F::SHORT] {
+        let error = permit().wait(limit).acquire().await.unwrap_err();
+        assert!(says_why(&error), "{limit:?}: {error}");
+    }
     let admin = other.admin();
     for number in 1..=3 {
         let permit = format!("{{{KEY}}}#{number}");
@@ -186,8 +191,7 @@ async fn all_permits_are_paused<F: Fixture>(store: &F) {
         assert_eq!(held.holder().pause_reason(), Some(REASON));
         assert_eq!(admin.force_release(&held, "").await.unwrap(), Forced::Released);
     }
-    let permit = other.lock(KEY).permits(3).try_acquire().await.unwrap();
-    permit.unwrap().release().await.unwrap();
+    permit().try_acquire().await.unwrap().unwrap().release().await.unwrap();
 }
 
 async fn a_pause_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {

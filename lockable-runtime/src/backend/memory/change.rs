@@ -233,7 +233,7 @@ impl<'a> Change<'a> {
         self.place.lock.as_ref().is_some_and(|lock| lock.is_held_by(attempt))
     }
 
-    fn mark_busy(&self, attempt: &Attempt) {
+    pub(super) fn mark_busy(&self, attempt: &Attempt) {
         let value = self.place.lock.as_ref().map_or("", |lock| lock.owner.as_ref());
         attempt.mark_busy(value.as_bytes());
     }

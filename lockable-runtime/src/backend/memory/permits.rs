@@ -25,7 +25,8 @@ impl Memory {
                 let is_free = permit.is_free() && !permit.has_waiters();
                 is_free.then(|| permit.acquire(attempt))
             };
-            acquired.or_else(|| permits.find(free)).unwrap_or(Acquisition::Busy)
+            let found = acquired.or_else(|| permits.find(free));
+            found.unwrap_or_else(|| permits.busy())
         })
     }
 
@@ -85,9 +86,20 @@ impl Permits<'_> {
         })
     }
 
+    /// All are taken, maybe by a pause, which the first shows.
+    fn busy(&mut self) -> Acquisition {
+        let attempt = self.attempt;
+        self.find(|permit| {
+            permit.mark_busy(attempt);
+            Some(())
+        });
+        Acquisition::Busy
+    }
+
     /// All are taken: the attempt waits for the first that becomes free.
     fn queued(&mut self, attempt: &Arc<Attempt>) -> Enqueued {
         let mut kept_for = Vec::new();
+        self.busy();
         self.find(|permit| {
             permit.join(attempt);
             kept_for.extend(permit.kept_for());

@@ -3,7 +3,7 @@
 use ::redis::{Cmd, FromRedisValue, RedisError, Value};
 
 use super::command::{integer, millis, unexpected};
-use super::script::{Call, QueueReply};
+use super::script::{Call, QueueReply, pause_behind};
 use super::source::Script;
 use crate::backend::Attempt;
 use crate::types::key::LockKey;
@@ -69,6 +69,10 @@ impl Call for TakeOne<'_> {
     }
 
     fn outcome(&self, reply: Value) -> Result<u8, RedisError> {
+        if let Value::BulkString(value) = &reply {
+            self.0.attempt.mark_busy(value);
+            return Ok(0);
+        }
         self.0.number(integer(&reply)?)
     }
 }
@@ -94,7 +98,8 @@ impl Call for OneOf<'_> {
     }
 
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
-        let reply = reply.extract_error()?;
+        let mut reply = reply.extract_error()?;
+        self.0.attempt.mark_busy(&pause_behind(&mut reply));
         let (number, found, time) = <(u64, i64, u64)>::from_redis_value(reply)?;
         Ok(match self.0.number(number)? {
             0 => (QueueReply::remaining(found), None, time),

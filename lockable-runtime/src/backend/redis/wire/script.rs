@@ -278,7 +278,7 @@ impl Call for Enqueue<'_> {
 }
 
 /// Takes the value of a paused lock off the end of a reply that is no grant; empty where there is none.
-fn pause_behind(reply: &mut Value) -> Vec<u8> {
+pub(super) fn pause_behind(reply: &mut Value) -> Vec<u8> {
     let Value::Array(parts) = reply else {
         return Vec::new();
     };
