@@ -42,6 +42,14 @@ fn mistakes_are_answered_by_what_to_do() {
     compare("lockable-cli/tests/transcripts/mistakes.md", &Server::start());
 }
 
+#[test]
+fn a_lock_on_its_way_to_another_process_is_said_to_be() {
+    let server = Server::start();
+    let ticket = "@0a1b2c3456789abc.1764000000123456 cart-12";
+    server.admin().command::<()>(&["SET", "disLock:order:7", ticket, "PX", "60000"]);
+    compare("lockable-cli/tests/transcripts/tickets.md", &server);
+}
+
 fn compare(text: &str, server: &Server) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(text);
     let folder = TempDir::new().unwrap();

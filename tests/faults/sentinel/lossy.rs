@@ -14,7 +14,7 @@ use crate::waiting::support::queued;
 /// Goal: no holder continues with a lock, or a permit, that the new primary has never heard of, whichever runtime's
 /// connection it was acquired on.
 /// Method: a locker has a connection in each of two runtimes. The replicas are stopped, locks and one of two permits are
-/// acquired, with renewals and without, and the primary is killed.
+/// acquired, with renewals and without, a ticket is made, and the primary is killed.
 #[tokio::test]
 async fn holders_learn_soon_of_locks_that_a_failover_lost() {
     let (group, sections) = (Sentinels::start(), Sections::default());
@@ -35,6 +35,8 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
     let last = permit().acquire().await.unwrap();
     let (name, token) = (last.lease().key().clone(), last.lease().fencing_token());
     let forgotten = [renewed, plain, there("there").await.unwrap(), last];
+    let handed_on = locker.lock("ticket").acquire().await.unwrap();
+    let ticket = handed_on.into_ticket(LONG).await.unwrap();
     sections.enter(&forgotten[0]);
     group.kill_primary();
     group.resume_replicas();
@@ -48,6 +50,8 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
         hold(locker, &sections).await;
     }
     sections.assert_sound();
+    let late = in_time(LIMIT, locker.redeem(ticket).acquire()).await;
+    assert!(late.is_err_and(|error| error.is_lost()));
     for guard in forgotten {
         assert!(guard.release().await.is_err_and(|error| error.is_lost()));
     }
