@@ -99,6 +99,18 @@ async fn a_marked_lock_is_renewed_and_extended() {
 }
 
 #[tokio::test]
+async fn a_marked_lock_becomes_a_ticket() {
+    let (server, others, guard) = held().await;
+    let waiter = in_queue(&server, &others).await;
+    assert!(owner(&server).starts_with('+'));
+    let ticket = guard.into_ticket(LONG).await.unwrap();
+    assert!(owner(&server).starts_with('@') && !waiter.is_finished());
+    let guard = others.redeem(ticket).acquire().await.unwrap();
+    guard.release().await.unwrap();
+    is_served_last(&server, "waiter", AT_ONCE, waiter).await;
+}
+
+#[tokio::test]
 async fn an_operator_hands_a_marked_lock_off() {
     let (server, others, guard) = held().await;
     let waiters = three(&server).await;
