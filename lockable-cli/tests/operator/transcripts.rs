@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use lockable_tests::Server;
 use tempfile::TempDir;
@@ -45,8 +46,9 @@ fn mistakes_are_answered_by_what_to_do() {
 #[test]
 fn a_lock_on_its_way_to_another_process_is_said_to_be() {
     let server = Server::start();
-    let ticket = "@0a1b2c3456789abc.1764000000123456 cart-12";
-    server.admin().command::<()>(&["SET", "disLock:order:7", ticket, "PX", "60000"]);
+    let since = UNIX_EPOCH.elapsed().unwrap().as_micros();
+    let ticket = format!("@0a1b2c3456789abc.{since} cart-12");
+    server.admin().command::<()>(&["SET", "disLock:order:7", &ticket, "PX", "60000"]);
     compare("lockable-cli/tests/transcripts/tickets.md", &server);
 }
 
