@@ -127,6 +127,6 @@ async fn a_check_says_that_deletions_are_noticed_late() {
     let mut notes = report.findings().filter(|finding| finding.code() == Code::Untracked);
     let (Some(note), None) = (notes.next(), notes.next()) else { panic!("{report}") };
     assert_eq!(note.severity(), Severity::Info, "{report}");
-    assert!(note.message().contains("a third of the lease"), "{report}");
+    assert!(note.message().contains("four tenths of the lease"), "{report}");
     assert!(report.is_ok(), "{report}");
 }

@@ -94,6 +94,12 @@ const OF_SERVER: Kind = Kind {
     silence: (Severity::Error, "waiters receive no grant"),
 };
 
+/// What follows where a subscription is open, and nothing is published.
+const POLLS: (Severity, &str) = (
+    Severity::Warning,
+    "waiting calls poll about once a second, so that a busy lock serves few of them",
+);
+
 /// A cluster frees the locks of a batch one by one. Permits need `mget` and `exists`.
 const OF_NODE: Kind = Kind {
     of_app: &[
@@ -108,7 +114,7 @@ const OF_NODE: Kind = Kind {
     ],
     of_reader: &["pttl LOCK", "time", "pubsub|shardnumsub CHANNEL", "asking", "cluster|slots"],
     of_grants: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
-    silence: (Severity::Warning, "waiting calls poll about once a second"),
+    silence: POLLS,
 };
 
 fn kind(channels: Channels) -> Kind {
@@ -287,6 +293,7 @@ impl Missing {
             "+asking" => {
                 (Severity::Warning, "a lock is unavailable while its slot moves to another node")
             }
+            "+publish" | "+pubsub|numsub" => POLLS,
             rule if self.is_of_grants(rule) => kind(self.channels).silence,
             _ => (Severity::Error, "no lock can be acquired"),
         })
@@ -313,7 +320,7 @@ fn of_look(rule: &str) -> (Severity, &'static str) {
 
 /// What follows where the server does not send which locks others have changed.
 const UNTRACKED: &str =
-    "a holder notices that its lock was deleted after up to a third of the lease";
+    "a holder notices that its lock was deleted after four tenths of the lease at most";
 
 fn untracked(cause: &str) -> Finding {
     let message = format!("{UNTRACKED}: `CLIENT TRACKING` failed: {cause}");
