@@ -41,15 +41,15 @@ pub(crate) static ADVICE_OF_READERS_OF_NODES: LazyLock<String> =
 fn advice_of_readers(number: usize) -> String {
     let rights = rules(DOCUMENTED_OF_OPERATORS, number).collect::<Vec<_>>().join(" ");
     format!(
-        "grant it with `ACL SETUSER`, with your prefix in endpoint of `disLock:` and your namespace in endpoint of \
+        "grant it with `ACL SETUSER`, with your prefix in place of `disLock:` and your namespace in place of \
          `lockable`: to look at locks needs `{rights}`"
     )
 }
 
-fn advice(endpoint: &str, rights: impl Iterator<Item = &'static str>) -> String {
+fn advice(place: &str, rights: impl Iterator<Item = &'static str>) -> String {
     format!(
-        "grant it with `ACL SETUSER`, with your prefix in endpoint of `disLock:` and your namespace in endpoint of \
-         `lockable`: {endpoint}locks need `{}`; `Locker::check` names those that are missing",
+        "grant it with `ACL SETUSER`, with your prefix in place of `disLock:` and your namespace in place of \
+         `lockable`: {place}locks need `{}`; `Locker::check` names those that are missing",
         rights.collect::<Vec<_>>().join(" ")
     )
 }
