@@ -180,11 +180,18 @@ impl<T> Entry<T> {
         if before.hold != sight.hold {
             return Some(Change::Changed);
         }
-        if was_renewed(before.remaining, sight.remaining, looked) {
+        let late = self.late(looked);
+        let expected = before.remaining.map(|before| before.saturating_add(late));
+        if was_renewed(expected, sight.remaining, looked) {
             return Some(Change::Renewed);
         }
         let waits_otherwise = before.queued != sight.queued || before.queue != sight.queue;
         waits_otherwise.then_some(Change::Waiting)
+    }
+
+    /// By how much a look may be late on a busy machine. A renewal brings a third of a lease back, which is more.
+    fn late(&self, looked: Duration) -> Duration {
+        (looked / 2).max(self.longest.unwrap_or_default() / 20)
     }
 
     /// Ends a look; whether it has shown that the lock is not held any more.
@@ -272,6 +279,14 @@ mod tests {
         assert_eq!(mark(&history), Change::Listed);
         history.see("a", (), sight("00000a", 30, 1), at(15));
         assert_eq!(mark(&history), Change::Renewed);
+    }
+
+    #[test]
+    fn a_look_that_is_late_shows_no_renewal() {
+        let mut history = begun();
+        assert_eq!(history.see("a", (), sight("00000a", 29, 0), at(2)), None);
+        assert_eq!(history.see("a", (), sight("00000a", 28, 0), at(4)), None);
+        assert_eq!(history.see("a", (), sight("00000a", 28, 0), at(5)), None);
     }
 
     #[test]

@@ -184,10 +184,11 @@ fn cells(entry: &Entry<HeldLock>, directory: &Directory) -> [String; 8] {
     let [name, holder, process, held, _, waiting] = row(&entry.lock, directory);
     let of_hold = match entry.change() {
         Change::Gone => ["", "gone", "", ""].map(str::to_owned),
-        _ => [held, left(entry, now), bar(entry, now), waiting],
+        _ => [held, left(entry, now), waiting, bar(entry, now)],
     };
-    let [held, left, bar, waiting] = of_hold;
-    [mark.to_owned(), name, holder, process, held, left, bar, waiting]
+    let [held, left, waiting, bar] = of_hold;
+    // What a narrow terminal cuts off says the least.
+    [mark.to_owned(), name, holder, process, held, left, waiting, bar]
 }
 
-const HEADINGS: [&str; 8] = [" ", "KEY", "HOLDER", "PROCESS", "HELD", "LEFT", "", "WAITING"];
+const HEADINGS: [&str; 8] = [" ", "KEY", "HOLDER", "PROCESS", "HELD", "LEFT", "WAITING", ""];
