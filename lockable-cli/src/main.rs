@@ -75,7 +75,9 @@ fn perform(arguments: Arguments) -> Result<Exit, Failure> {
             Verb::Show(arguments) => commands::show(&connection, arguments, json).await,
             Verb::Release(arguments) => commands::release(&connection, arguments, json).await,
             Verb::Wait(arguments) => commands::wait(&connection, arguments, json).await,
-            Verb::Pause(arguments) => commands::pause(&connection, arguments, json).await,
+            Verb::Pause(arguments) => {
+                commands::pause(&connection, arguments, run::asked_to_end(), json).await
+            }
             Verb::Resume(arguments) => commands::resume(&connection, arguments, json).await,
             Verb::Check(arguments) => commands::check(&connection, &arguments, json).await,
             Verb::Watcher(arguments) => run::watch(arguments, json).await,

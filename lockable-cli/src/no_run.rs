@@ -33,6 +33,14 @@ pub(crate) fn leave(exit: Exit) -> ExitCode {
 
 pub(crate) fn hear_children() {}
 
+/// Ctrl-C, by the number that Unix gives it.
+pub(crate) async fn asked_to_end() -> i32 {
+    match tokio::signal::ctrl_c().await {
+        Ok(()) => 2,
+        Err(_) => std::future::pending().await,
+    }
+}
+
 fn refusal() -> Failure {
     Failure::usage(
         "`lockable run` ends a command by the process groups and signals of Unix, and does not run on this system; \

@@ -24,7 +24,7 @@ use lockable_runtime::{Lease, RequestId, shutdown};
 
 pub(crate) use self::command::become_command;
 pub(crate) use self::imitation::{end, leave};
-pub(crate) use self::signals::hear_children;
+pub(crate) use self::signals::{asked_to_end, hear_children};
 pub(crate) use self::watcher::watch;
 
 use self::held::Held;

@@ -42,6 +42,17 @@ pub(crate) fn hear_children() {
     SigSet::from_iter([nix::sys::signal::Signal::SIGCHLD]).thread_unblock().ok();
 }
 
+/// The number of a signal that asks this process to end; without handlers it ends as any other does.
+pub(crate) async fn asked_to_end() -> i32 {
+    let Ok(mut signals) = Signals::listen() else { return std::future::pending().await };
+    loop {
+        let number = signals.next().await;
+        if ends(number) {
+            return number;
+        }
+    }
+}
+
 /// Whether a signal asks to end: a call that still waits for its lock does.
 pub(crate) fn ends(number: i32) -> bool {
     let ending = [

@@ -3,11 +3,12 @@
 use std::process::Stdio;
 
 use lockable_tests::{Cluster, Server, wait};
+use rustix::process::Signal;
 
 use super::holders::{service, service_at, shop};
 use super::topologies::key_at;
 use crate::program::{
-    LIMIT, id, json, listening, lockable, outcome, queued, queued_for_permits, run, with,
+    LIMIT, id, json, listening, lockable, outcome, queued, queued_for_permits, run, send, with,
 };
 
 #[test]
@@ -65,6 +66,22 @@ fn a_pause_waits_behind_those_who_wait() {
 }
 
 #[test]
+fn a_pause_that_is_interrupted_leaves_the_queue() {
+    let server = Server::start();
+    let holder = service(&server, "shop", "order:7", &[]);
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let pause = ["pause", "order:7", "--for", "1h"];
+        let mut pause = lockable(&server.url()).args(pause).spawn().unwrap();
+        queued(&server, "order:7");
+        send(i32::try_from(pause.id()).unwrap(), signal);
+        assert_eq!(pause.wait().unwrap().code(), Some(code));
+        let queue = "lockable:queue:{disLock:order:7}";
+        assert_eq!(server.admin().command::<i64>(&["EXISTS", queue]), 0);
+    }
+    holder.end();
+}
+
+#[test]
 fn a_pause_that_begins_now_takes_the_holders_place() {
     let (server, holder) = shop();
     let waiter = service(&server, "cart", "order:7", &["--wait"]);
@@ -90,7 +107,7 @@ fn a_holder_that_does_not_stop_is_not_paused() {
     server.admin().command::<()>(&["SET", "disLock:order:7", "another", "PX", "600000"]);
     let (code, said, why) = with(&server.url(), &["pause", "order:7", "--for", "1h", "--now"]);
     assert_eq!((code, said.as_str()), (4, ""));
-    assert!(why.contains("--force --delay 5m"), "{why}");
+    assert!(why.contains("--force --delay 3600s --reason"), "{why}");
     assert_eq!(server.admin().command::<i64>(&["EXISTS", "lockable:queue:{disLock:order:7}"]), 0);
     assert_eq!(server.admin().get("disLock:order:7").as_deref(), Some("another"));
 }
@@ -105,6 +122,7 @@ fn a_lock_that_is_taken_away_with_a_delay_is_no_ones_for_so_long() {
     let (code, said, why) = with(&server.url(), &force);
     assert!(code == 0 && said.contains(&format!("taken away from {hold}")), "{said}{why}");
     assert!(said.contains("no one gets it for 1h"), "{said}");
+    wait::until(LIMIT, || !holder.is_alive());
     assert_eq!(holder.end().0, Some(124));
     let (_, shown) = json(&server.url(), &["show", "order:7"]);
     assert_eq!((&shown["kind"], &shown["waiting"]), (&"paused".into(), &1.into()));

@@ -5,6 +5,7 @@
 mod resume;
 mod way;
 
+use std::future::Future;
 use std::pin::pin;
 use std::process;
 use std::time::Duration;
@@ -27,6 +28,7 @@ use crate::output::{json, note, write_line};
 pub(crate) async fn pause(
     connection: &Connection,
     arguments: Pause,
+    asked_to_end: impl Future<Output = i32>,
     json: bool,
 ) -> Result<u8, Failure> {
     check(connection, &arguments)?;
@@ -37,13 +39,18 @@ pub(crate) async fn pause(
     let reason = arguments.reason.clone().unwrap_or_else(|| format!("by {by}"));
     // By it the command knows its own holds.
     let own = RequestId::new(format!("pause:{by}:{}", process::id()));
-    let way = Way { admin: &admin, connection, names: &names, own: &own, reason: &reason };
+    let length = arguments.length.0;
+    let way = Way { admin: &admin, connection, names: &names, own: &own, reason: &reason, length };
     if !arguments.now {
         way.look(json).await?;
     }
-    let held = own.scope(acquire(&locker, &arguments, &way)).await;
+    let held = tokio::select! {
+        biased;
+        number = asked_to_end => Err(given_up(number)),
+        held = own.scope(acquire(&locker, &arguments, &way)) => held,
+    };
     let paused = match held {
-        Ok(held) => held.pause(arguments.length.0, &reason).await.map_err(Failure::from),
+        Ok(held) => held.pause(length, &reason).await.map_err(Failure::from),
         Err(failure) => Err(failure),
     };
     // What is given up leaves the queue.
@@ -52,6 +59,16 @@ pub(crate) async fn pause(
     }
     paused?;
     print(&admin, &names, json).await
+}
+
+/// What a signal ends before the lock is paused.
+fn given_up(number: i32) -> Failure {
+    let number = u8::try_from(number).unwrap_or_default();
+    Failure::new(
+        "interrupted",
+        code::SIGNAL.saturating_add(number),
+        "interrupted: nothing is paused",
+    )
 }
 
 /// # Errors
@@ -139,15 +156,17 @@ impl Way<'_> {
             }
             if it.kind() == HolderKind::Paused {
                 let resume = connect::command(self.connection, "resume", &[name]);
-                let message = format!("it is {} already; to end that: {resume}", holder(it));
+                let message =
+                    format!("the lock has a pause already ({}); to end that: {resume}", holder(it));
                 let message = message + "; with --now this pause takes its place";
                 return Err(Failure::new("busy", code::BUSY, message).of_lock(name).about(&held));
             }
             let left = it.remaining().map_or_else(|| "no end".to_owned(), short);
             let (id, who) = (it.id(), holder(it));
-            let message = format!(
-                "waits for `{name}`, which {id} ({who}) holds, with {left} left; --now asks it to stop"
-            );
+            // No one is at work in a run that is done.
+            let now = if it.kind() == HolderKind::Done { "" } else { "; --now asks it to stop" };
+            let message =
+                format!("waits for `{name}`, which {id} ({who}) holds, with {left} left{now}");
             note(json, &message);
         }
         Ok(())

@@ -20,6 +20,7 @@ pub(super) struct Way<'a> {
     pub(super) names: &'a [String],
     pub(super) own: &'a RequestId,
     pub(super) reason: &'a str,
+    pub(super) length: Duration,
 }
 
 impl Way<'_> {
@@ -65,7 +66,7 @@ impl Way<'_> {
     async fn ask(&self, held: &HeldLock, grace: Duration) -> Result<(), Failure> {
         let first = FirstLook::at(held.clone());
         let asked = self.admin.revoke(held, self.reason).grace(grace).await?;
-        stopped(self.admin, &first, self.connection, asked).await
+        stopped(self.admin, &first, self.connection, asked, (self.length, self.reason)).await
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a holder has answered that was asked to stop, and what to do about one that has the lock still.
 
+use std::time::Duration;
+
 use lockable_runtime::admin::{Admin, Forced, HeldLock, Revoked};
 use lockable_runtime::{HolderKind, LockError};
 
@@ -10,6 +12,7 @@ use crate::commands::silence::{self, Silence};
 use crate::connect;
 use crate::directory::{Directory, Known};
 use crate::failure::{Failure, code};
+use crate::output::shell::quoted;
 use crate::output::times::short;
 
 /// # Errors
@@ -44,9 +47,11 @@ pub(in crate::commands) async fn stopped(
     first: &FirstLook,
     connection: &Connection,
     asked: Revoked,
+    (length, reason): (Duration, &str),
 ) -> Result<(), Failure> {
     let forced = |held: &HeldLock| {
-        let verb = format!("release --id {} --force --delay 5m", held.holder().id());
+        let (id, delay, reason) = (held.holder().id(), length.as_secs().max(1), quoted(reason));
+        let verb = format!("release --id {id} --force --delay {delay}s --reason {reason}");
         connect::command(connection, &verb, &[held.name()])
     };
     answer(admin, first, connection, asked, forced).await.map(drop)

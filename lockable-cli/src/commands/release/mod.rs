@@ -39,7 +39,7 @@ pub(crate) async fn release(
     if held.holder().kind() == HolderKind::NoLock {
         return Err(no_lock(key));
     }
-    check_id(&held, &arguments)?;
+    check_id(&held, &arguments, connection)?;
     if held.holder().kind() == HolderKind::Paused && !arguments.force {
         let resume = connect::command(connection, "resume", &[held.name()]);
         let message = format!("it is {}; to end that: {resume}", holder(held.holder()));
@@ -61,15 +61,22 @@ pub(crate) async fn release(
 
 /// # Errors
 /// When another hold is meant, or none is named where the lock is to be taken away.
-fn check_id(held: &HeldLock, arguments: &Release) -> Result<(), Failure> {
+fn check_id(held: &HeldLock, arguments: &Release, connection: &Connection) -> Result<(), Failure> {
     let now = held.holder().id();
     match arguments.id {
         None if arguments.force => {
             let message = "--force needs the --id of the hold, so that it never ends a later one";
-            Err(Failure::usage(format!("{message}; it is now {now}: {}", typed::forced(now))))
+            let who = holder(held.holder());
+            let forced = typed::forced(now);
+            Err(Failure::usage(format!("{message}; it is now {now} ({who}): {forced}")))
         }
         Some(id) if id != now => {
-            Err(kept(format!("the lock has another holder now, with --id {now}")).about(held))
+            let (who, show) =
+                (holder(held.holder()), connect::command(connection, "show", &[held.name()]));
+            let message = format!(
+                "nothing was done: the lock is not that of {id}, {now} ({who}) has it; see {show}"
+            );
+            Err(kept(message).about(held))
         }
         _ => Ok(()),
     }

@@ -119,7 +119,9 @@ fn hears(kind: HolderKind) -> &'static str {
         HolderKind::Foreign => ", which is another library's and gets no message",
         HolderKind::KeptByMinHold | HolderKind::Done => ", which had released it",
         HolderKind::Paused => ", which was a pause",
-        _ => ", which stops when it gets the message",
+        _ => {
+            ", which stops when it gets the message; if it hangs, end it and what it has started by `kill -9`"
+        }
     }
 }
 
