@@ -211,6 +211,9 @@ async fn a_wrong_password_is_found_and_not_shown() {
     let finding = only(&report, Code::Refused);
     assert!(finding.advice().contains("password"), "{report}");
     assert!(!shown(&report).contains(PASSWORD), "{report:?}");
+    let report = check(&server.url()).await;
+    assert_eq!(codes(&report), [Code::Refused], "{report}");
+    assert!(only(&report, Code::Refused).advice().contains("password"), "{report}");
     let report = check(&server.url_with("", "right", 0)).await;
     assert!(report.is_ok(), "{report}");
     assert!(!shown(&report).contains("right@"), "{report:?}");

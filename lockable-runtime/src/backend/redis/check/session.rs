@@ -85,7 +85,14 @@ impl<'a> Session<'a> {
 
     pub(super) async fn greet(&self) -> Result<Introduced, Finding> {
         let mut commands = self.driven.commands.clone();
-        self.answer(introduce(&mut commands, self.opener, false)).await
+        let introduced = self.answer(introduce(&mut commands, self.opener, false)).await?;
+        match introduced.hello.clone().extract_error() {
+            // It refuses everything else too.
+            Err(error) if error.code() == Some("NOAUTH") => {
+                Err(failures::connection(&error, &self.target))
+            }
+            _ => Ok(introduced),
+        }
     }
 
     /// What is there instead of a server for locks.
