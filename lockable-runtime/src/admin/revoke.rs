@@ -141,9 +141,10 @@ impl Admin {
     ) -> Result<Forced, LockError> {
         self.link.usable_here()?;
         let Some(owner) = &held.owner else { return Err(self.no_lock(held)) };
+        // The message is the first, or its holder would hear from client tracking that the lock was deleted.
         let message = self.send(held, Verb::Forced, reason);
         let taking = self.take(held, owner.clone().into_bytes(), pause);
-        let (found, sent) = both(taking, message).await;
+        let (sent, found) = both(message, taking).await;
         // The lock is taken away, whether its holder hears of it now or later.
         drop(sent);
         let mut found = found?;
