@@ -88,7 +88,7 @@ async fn failures(url: &str) -> BTreeSet<&'static str> {
             let shown = error.to_string();
             // A user who cannot connect at all needs other advice.
             let connects = !["'select'", "'cluster|slots'"].iter().any(|it| shown.contains(it));
-            let is_advised = shown.contains("to look at locks needs `%R~disLock:* ");
+            let is_advised = shown.contains("who looks at locks needs `%R~disLock:* ");
             assert!(is_advised || !connects, "{shown}");
         }
         error.map(|_| name)

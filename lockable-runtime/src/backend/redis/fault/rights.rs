@@ -42,7 +42,7 @@ fn advice_of_readers(number: usize) -> String {
     let rights = rules(DOCUMENTED_OF_OPERATORS, number).collect::<Vec<_>>().join(" ");
     format!(
         "grant it with `ACL SETUSER`, with your prefix in place of `disLock:` and your namespace in place of \
-         `lockable`: to look at locks needs `{rights}`"
+         `lockable`: who looks at locks needs `{rights}`"
     )
 }
 
