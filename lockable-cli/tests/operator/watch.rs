@@ -71,6 +71,15 @@ impl Drop for Watch {
     }
 }
 
+#[test]
+fn a_pause_is_no_pattern_and_a_wrong_password_ends_a_watch() {
+    let server = Server::builder().config("requirepass", "right").start();
+    let (code, _, why) = outcome(lockable(&server.url()).args(["ls", "--watch", "2s"]));
+    assert!(code == 2 && why.contains("--watch=2s"), "{why}");
+    let (code, _, why) = outcome(lockable(&server.url()).args(["ls", "--watch=2s"]));
+    assert!(code == 69 && why.contains("password"), "{why}");
+}
+
 /// The same for both commands; only `show` says who waits.
 fn every_change_is_a_line(url: &str, server: &Server, arguments: &[&str]) {
     let admin = server.admin();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lockable_runtime::__private::boot_time;
+use lockable_runtime::LockError;
 use lockable_runtime::admin::{Admin, HeldLock};
 use tokio::time::Instant;
 
@@ -28,6 +29,7 @@ pub(crate) async fn listing(
     json: bool,
 ) -> Result<u8, Failure> {
     let interval = check_pause(interval)?;
+    check_pattern(arguments.pattern.as_deref())?;
     let admin = connect::locker(connection)?.admin();
     let none = none(connection, arguments.pattern.as_deref());
     let mut watch = Watch::new(admin, arguments, none, View::new(json)).await?;
@@ -36,6 +38,18 @@ pub(crate) async fn listing(
         pause(pause_after(watch.directory_took, interval)).await;
     }
     Ok(0)
+}
+
+/// # Errors
+/// When the pause between two looks was written as the pattern.
+fn check_pattern(pattern: Option<&str>) -> Result<(), Failure> {
+    let is_pause = |text: &&str| text.ends_with(['s', 'm', 'h']) && text.parse::<Span>().is_ok();
+    match pattern.filter(is_pause) {
+        Some(pause) => Err(Failure::usage(format!(
+            "`{pause}` would be the pattern of keys; for a pause between two looks write --watch={pause}"
+        ))),
+        None => Ok(()),
+    }
 }
 
 struct Watch<'a> {
@@ -110,7 +124,7 @@ impl<'a> Watch<'a> {
         match found {
             Ok(directory) => self.directory = directory,
             Err(error) => {
-                self.trouble.note(error, &self.view)?;
+                self.note(error)?;
                 return Ok(Extent::Part);
             }
         }
@@ -129,7 +143,7 @@ impl<'a> Watch<'a> {
                     Some(Ok(_)) => {}
                     Some(Err(error)) => {
                         extent = Extent::Part;
-                        self.trouble.note(error, &self.view)?;
+                        self.note(error)?;
                     }
                     None => return Ok(Some(extent)),
                 },
@@ -141,6 +155,15 @@ impl<'a> Watch<'a> {
                 }
             }
         }
+    }
+
+    /// # Errors
+    /// Where no look has shown anything yet: a wrong password stays wrong.
+    fn note(&mut self, error: LockError) -> Result<(), Failure> {
+        if self.history.is_first() && self.history.entries().next().is_none() {
+            return Err(error.into());
+        }
+        self.trouble.note(error, &self.view)
     }
 
     fn see(&mut self, lock: &HeldLock) -> bool {
