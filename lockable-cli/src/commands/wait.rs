@@ -17,6 +17,7 @@ use crate::connect;
 use crate::directory::Directory;
 use crate::failure::{Failure, code};
 use crate::output::escape::printable;
+use crate::output::lock::holder;
 use crate::output::times::{milliseconds, short};
 use crate::output::{json, note, write_line};
 
@@ -165,8 +166,8 @@ fn still_held(arguments: &Await, now: &Look, waited: Duration) -> Failure {
         let message = format!("no one has the lock, and {waiting} still wait after {waited}");
         return Failure::new("busy", code::BUSY, message).of_lock(&arguments.key);
     };
-    let id = held.holder().id();
-    let message = format!("the lock is still held after {waited}, with the id {id}");
+    let (id, who) = (held.holder().id(), holder(held.holder()));
+    let message = format!("the lock is still held after {waited}, with the id {id} ({who})");
     Failure::new("busy", code::BUSY, message).of_lock(held.name()).about(held)
 }
 

@@ -198,10 +198,14 @@ async fn release(guard: Held, outcome: &Result<Outcome, Failure>, arguments: &Ru
     if let Err(error) = guard.release(period.map(|period| period.0)).await
         && outcome.as_ref().is_ok_and(|outcome| outcome.stop.is_none())
     {
+        let (is_lost, left, key) = (error.is_lost(), short(left), arguments.name());
         let why = Failure::from(error).line(false).replacen("lockable: ", "", 1);
-        let (left, key) = (short(left), arguments.name());
-        let what = "the command has run, but the lock was not released and ends in";
-        note(json, &format!("lock `{key}`: {what} {left} at most: {why}"));
+        let what = if is_lost {
+            "was lost before its release, so it may not have run alone".to_owned()
+        } else {
+            format!("was not released and ends in {left} at most")
+        };
+        note(json, &format!("lock `{key}`: the command has run, but the lock {what}: {why}"));
     }
 }
 
