@@ -8,7 +8,7 @@ use lockable_tests::{Admin, Server, wait};
 use crate::{LIMIT, alone, connect, held, hold, in_use};
 
 const COUNT: usize = 10_000;
-const LEASE: Duration = Duration::from_secs(6);
+const LEASE: Duration = Duration::from_secs(10);
 const INTERVALS: u64 = 2;
 
 /// How many bytes a held lock may take, without its caller's future.
