@@ -139,6 +139,7 @@ fn a_flaw_in_a_url_is_named() {
     assert!(refusal("redis://a,b/0").contains("redis-sentinel://"));
     assert!(refusal("redis://u:p/w@a").contains("`%2F`"));
     assert!(refusal("redis://u@a").contains("`user:password@`"));
+    assert!(Address::parse("unix:///run/a@b").is_ok());
     assert!(
         refusal("redis-sentinel://u:p@a,u:p@b/mm").contains("once, in front of the first host")
     );
@@ -177,6 +178,7 @@ fn no_flaw_shows_a_secret() {
         "redis://u:canary?canary@a",
         "redis://u:canary@canary#2@a",
         "redis://canary@a",
+        "unix://:@/canary@",
         "redis-sentinel://u:canary@a:99999/mm",
         "redis-sentinel://u:canary@a,,b/mm",
         "redis-sentinel://u:canary/canary@a/mm/x",
