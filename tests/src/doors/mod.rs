@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::net::TcpListener as Listener;
+use tokio::task::JoinSet;
 
 use crate::dice::Dice;
 use crate::port::Port;
@@ -28,11 +29,14 @@ use plan::{Kind, Plan};
 /// and says in `CLUSTER SLOTS` which door has which slots. It passes everything else on, but for the commands for
 /// which the test has another [`Answer`]. Commands of a connection are answered in their order.
 ///
-/// The doors are tasks of the runtime that they are opened on, and close with it. They speak plain RESP.
+/// The doors are tasks of the runtime that they are opened on, and close with it, or when this is dropped. They speak
+/// plain RESP.
 #[derive(Debug)]
 pub struct Doors {
     plan: SharedPlan,
     ports: Vec<Port>,
+    /// Dropped, it ends them.
+    _serving: JoinSet<()>,
 }
 
 type SharedPlan = Arc<Mutex<Plan>>;
@@ -52,14 +56,15 @@ impl Doors {
         let ports: Vec<_> = servers.iter().map(|_| Port::reserve()).collect();
         let addrs = ports.iter().map(Port::addr).collect();
         let plan = Arc::new(Mutex::new(Plan::new(addrs)));
+        let mut serving = JoinSet::new();
         for (number, (port, server)) in ports.iter().zip(servers).enumerate() {
             let listener = TcpListener::bind(port.addr()).expect("the port is reserved");
             listener.set_nonblocking(true).expect("every socket has this option");
             let listener = Listener::from_std(listener).expect("there is a runtime");
             let door = Door { number, server, plan: Arc::clone(&plan) };
-            tokio::spawn(door.serve(listener));
+            serving.spawn(door.serve(listener));
         }
-        Self { plan, ports }
+        Self { plan, ports, _serving: serving }
     }
 
     /// Opens a door that answers `CROSSSLOT` to a command about keys of several slots, and passes all else on,
