@@ -4,6 +4,8 @@ use std::env;
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use crate::Leash;
 
 /// A redis-server on a free port of 127.0.0.1, ended when this is dropped.
@@ -11,6 +13,8 @@ use crate::Leash;
 pub struct Server {
     port: u16,
     _process: Leash,
+    /// Where it writes what its replicas ask for.
+    _folder: TempDir,
 }
 
 impl Server {
@@ -39,7 +43,9 @@ impl Server {
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = free.local_addr().expect("an address").port();
         drop(free);
-        let options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+        let folder = TempDir::new().expect("a folder");
+        let path = folder.path().to_string_lossy();
+        let options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", &*path];
         let port_option = ["--port", &port.to_string()];
         let process = Leash::start(command[0], &[&command[1..], &port_option, &options].concat());
         let mut process = process.expect("a shell");
@@ -49,7 +55,7 @@ impl Server {
             assert!(started.elapsed() < Duration::from_secs(60), "redis-server does not start");
             std::thread::sleep(Duration::from_millis(1));
         }
-        Self { port, _process: process }
+        Self { port, _process: process, _folder: folder }
     }
 
     /// The URL of this server.
