@@ -105,8 +105,8 @@ const LINKER: (&str, &str) = ("CC_x86_64_unknown_linux_musl", "musl-gcc");
 
 const TEXTS: [&str; 3] = ["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-const VERBS: [&str; 9] =
-    ["ls", "show", "release", "wait", "pause", "resume", "check", "run", "completions"];
+const VERBS: [&str; 10] =
+    ["ls", "show", "release", "wait", "pause", "resume", "check", "run", "completions", "man"];
 
 /// As the shells look for them.
 const COMPLETIONS: [(&str, &str); 3] =

@@ -16,7 +16,8 @@ pub(crate) fn completions(arguments: Completions) {
 /// # Errors
 /// When there is no such command.
 pub(crate) fn man(name: Option<&str>) -> Result<(), Failure> {
-    let mut whole = visible();
+    // There is no page of `help`, to which this one would refer.
+    let mut whole = visible().disable_help_subcommand(true);
     whole.build();
     let page = match name {
         None => Some(&whole),
