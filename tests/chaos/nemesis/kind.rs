@@ -194,7 +194,7 @@ impl Kind {
 
     /// How often it comes while each of the others comes once: it is short, and seldom meets a call at the right moment.
     pub(super) fn times(self) -> u64 {
-        if self == Self::MoveGivenUp { 3 } else { 1 }
+        if self == Self::MoveGivenUp { 4 } else { 1 }
     }
 
     /// About what one takes, with the pause before it.
@@ -226,7 +226,7 @@ impl Kind {
             Self::LossyFailover => 3_000,
             Self::FailoverInMove => 1_200,
             Self::MoveGivenUp => 450,
-            Self::FreezeMaster => 5_500,
+            Self::FreezeMaster => 5_300,
             Self::AddedNode => 4_300,
         }
     }
