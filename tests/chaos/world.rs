@@ -1,7 +1,7 @@
 //! The servers, the processes, and what is between them.
 
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use lockable_tests::{Cluster, Dice, Proxy, Sentinels, Server};
@@ -20,6 +20,8 @@ pub(crate) struct World {
     pub(crate) record: Record,
     /// How many elections of a cluster there were.
     pub(crate) turns: AtomicUsize,
+    /// When the last one was over.
+    pub(crate) elected: AtomicU64,
     /// What the locks protect.
     _resource: Server,
 }
@@ -44,7 +46,8 @@ impl World {
         });
         let slots = slots.collect();
         let record = Record::create(folder);
-        Self { topology, servers, slots, record, turns: AtomicUsize::new(0), _resource: resource }
+        let (turns, elected) = Default::default();
+        Self { topology, servers, slots, record, turns, elected, _resource: resource }
     }
 }
 

@@ -10,6 +10,7 @@ use lockable_tests::{Cluster, Dice, Sentinels, Server, wait};
 use super::Effect;
 use super::servers::doors;
 use crate::nap;
+use crate::record::boot_time;
 use crate::world::{LOCKS, QUIET, Servers, World, time};
 
 /// The old primary is there all the time.
@@ -23,7 +24,7 @@ pub(super) fn fail_over(world: &World) -> Duration {
             cluster.fail_over(&next_shard(world, cluster));
             // An old master that has not heard of it yet would be taken for the next one.
             cluster.wait_until_healthy();
-            nap(BETWEEN_ELECTIONS);
+            world.elected.store(boot_time(), Ordering::SeqCst);
         }
         Servers::One(_) => panic!("there is one server"),
     }
@@ -132,6 +133,28 @@ pub(super) fn fail_over_in_move(world: &World, dice: &mut Dice) -> Effect {
     Effect { felt: LEASE, lost: Some(lost) }
 }
 
+/// The operator gives a move up, and deletes the locks that are elsewhere already.
+///
+/// Calls that have sent the first half of their commands send the second one when that is done: commands take their time,
+/// and those that write have to wait at the master of the slot.
+pub(super) fn give_up_move(world: &World, dice: &mut Dice) -> Effect {
+    let cluster = cluster(world);
+    let master = cluster.master_of(QUIET);
+    let (admin, to) = (master.admin(), another_master(cluster, master, dice));
+    let latency = dice.millis(10..30);
+    doors(world).for_each(|door| door.delay(latency));
+    cluster.begin_move(slot(QUIET), to);
+    nap(latency * 8);
+    admin.command::<()>(&["CLIENT", "PAUSE", "60000", "WRITE"]);
+    // Two answers, and the way there.
+    nap(latency * 5);
+    let lost = time(master);
+    cluster.give_up_move(slot(QUIET));
+    admin.command::<()>(&["CLIENT", "UNPAUSE"]);
+    doors(world).for_each(|door| door.delay(Duration::ZERO));
+    Effect { felt: LEASE, lost: Some(lost) }
+}
+
 /// It is still a master when it continues, until the others reach it.
 pub(super) fn freeze_master(world: &World, dice: &mut Dice) -> Duration {
     let cluster = cluster(world);
@@ -142,13 +165,15 @@ pub(super) fn freeze_master(world: &World, dice: &mut Dice) -> Duration {
     nap(dice.millis(0..500));
     master.resume();
     cluster.wait_until_healthy();
-    nap(BETWEEN_ELECTIONS);
+    world.elected.store(boot_time(), Ordering::SeqCst);
     LEASE
 }
 
 /// The name of a key there. Each shard has its turn: a replica that was elected seconds ago and is to be promoted again
 /// counts the votes of then, and is the master for a moment only.
 fn next_shard(world: &World, cluster: &Cluster) -> String {
+    let since = boot_time() - world.elected.load(Ordering::SeqCst);
+    nap(BETWEEN_ELECTIONS.saturating_sub(Duration::from_nanos(since)));
     let shards = cluster.first_masters().count();
     let shard = world.turns.fetch_add(1, Ordering::SeqCst) % shards;
     let nodes = cluster.servers().skip(shard).step_by(shards);

@@ -34,6 +34,7 @@ pub(crate) enum Kind {
     MoveSlots,
     FreezeMaster,
     FailoverInMove,
+    MoveGivenUp,
     /// It is removed, too.
     AddedNode,
 }
@@ -78,6 +79,7 @@ impl Kind {
             Self::FreezeMaster => "freeze-master",
             Self::FailoverAtAddress => "failover-at-address",
             Self::FailoverInMove => "failover-in-move",
+            Self::MoveGivenUp => "move-given-up",
             Self::AddedNode => "node-added-and-removed",
         }
     }
@@ -112,6 +114,7 @@ impl Kind {
             | Self::LossyFailover
             | Self::FailoverAtAddress
             | Self::FailoverInMove
+            | Self::MoveGivenUp
             | Self::FreezeMaster => Lane::Window,
         }
     }
@@ -149,6 +152,7 @@ impl Kind {
             Self::MoveSlots,
             Self::FreezeMaster,
             Self::FailoverInMove,
+            Self::MoveGivenUp,
             Self::AddedNode,
         ];
         let of_topology = match topology {
@@ -177,9 +181,10 @@ impl Kind {
             let lane = kind.lane(*topology);
             let left = left.iter_mut().find(|(of, ..)| *of == lane);
             let (_, millis, count) = left.expect("every lane is there");
-            let is_drawn = *millis >= kind.millis() || *count < lane.fewest();
+            let takes = kind.millis(*topology) * kind.times();
+            let is_drawn = *millis >= takes || *count < lane.fewest();
             if is_drawn {
-                *millis = millis.saturating_sub(kind.millis());
+                *millis = millis.saturating_sub(takes);
                 *count += 1;
             }
             is_drawn
@@ -187,8 +192,13 @@ impl Kind {
         all
     }
 
+    /// How often it comes while each of the others comes once: it is short, and seldom meets a call at the right moment.
+    pub(super) fn times(self) -> u64 {
+        if self == Self::MoveGivenUp { 4 } else { 1 }
+    }
+
     /// About what one takes, with the pause before it.
-    fn millis(self) -> u64 {
+    fn millis(self, topology: Topology) -> u64 {
         match self {
             Self::Cut
             | Self::CutInReply
@@ -211,9 +221,12 @@ impl Kind {
             | Self::RestartWithout
             | Self::ClockToAndFro => 800,
             Self::StopServer => 1_100,
+            Self::PlannedFailover if topology == Topology::Cluster => 500,
             Self::FailoverAtAddress | Self::PlannedFailover => 1_800,
-            Self::LossyFailover | Self::FailoverInMove => 3_000,
-            Self::FreezeMaster => 5_000,
+            Self::LossyFailover => 3_000,
+            Self::FailoverInMove => 1_200,
+            Self::MoveGivenUp => 450,
+            Self::FreezeMaster => 5_300,
             Self::AddedNode => 4_300,
         }
     }

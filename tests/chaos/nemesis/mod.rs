@@ -75,7 +75,7 @@ impl From<Duration> for Effect {
     }
 }
 
-/// The kinds of a lane, each as often as the others.
+/// The kinds of a lane, most of them as often as the others.
 struct Bag {
     lane: Lane,
     kinds: Vec<Kind>,
@@ -85,7 +85,8 @@ struct Bag {
 impl Bag {
     fn of(lane: Lane, settings: &Settings, kinds: &[Kind]) -> Self {
         let is_of_it = |kind: &Kind| kind.lane(settings.topology) == lane;
-        let kinds = kinds.iter().copied().filter(is_of_it).collect();
+        let kinds = kinds.iter().copied().filter(is_of_it);
+        let kinds = kinds.flat_map(|kind| (0..kind.times()).map(move |_| kind)).collect();
         Self { lane, kinds, left: Vec::new() }
     }
 
@@ -166,6 +167,7 @@ impl Kind {
             Self::MoveSlots => groups::move_slots(world, dice),
             Self::FreezeMaster => groups::freeze_master(world, dice),
             Self::FailoverInMove => return groups::fail_over_in_move(world, dice),
+            Self::MoveGivenUp => return groups::give_up_move(world, dice),
             Self::AddedNode => groups::add_node(world, dice),
         };
         felt.into()

@@ -51,7 +51,7 @@ impl Call {
         let expire = dice.millis(300..1_001);
         // Nearly all wait for their turn; here, few do, and many outlive their lease.
         let is_quiet = dice.is_one_of(6);
-        let is_long = dice.is_one_of(if is_quiet { 6 } else { 60 });
+        let is_long = dice.is_one_of(if is_quiet { 4 } else { 60 });
         Self {
             kind: dice.pick(&[Kind::Lock, Kind::Lock, Kind::Lock, Kind::Permit, Kind::Set]),
             key: dice.pick(if is_quiet { &QUIET[..] } else { &KEYS[..] }),

@@ -46,20 +46,20 @@ impl Cluster {
         self.transfer_under_way(slot).end()
     }
 
+    /// Ends a move without having moved the slot: what the target has of it is deleted.
+    pub fn give_up_move(&self, slot: u16) {
+        let transfer = self.transfer_under_way(slot);
+        transfer.source.command::<()>(&["CLUSTER", "SETSLOT", &transfer.slot, "STABLE"]);
+        forget(&transfer.target, &transfer.slot, &transfer.source_id);
+    }
+
     /// Ends a move of which the master of the slot does not know, because it was promoted meanwhile: the target deletes
     /// what it has of the slot, as an operator lets it. Where the master knows it, returns `false`.
     pub fn forget_move(&self, slot: u16, master: &Server, target: &Server) -> bool {
         if View::of(&master.admin()).target_of(slot).is_some() {
             return false;
         }
-        let (admin, slot) = (target.admin(), slot.to_string());
-        // It may know of no master of the slot.
-        admin.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &self.node(master).id()]);
-        for name in admin.command::<Vec<String>>(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]) {
-            admin.command::<()>(&["ASKING"]);
-            admin.command::<()>(&["DEL", &name]);
-        }
-        admin.command::<()>(&["CLUSTER", "SETSLOT", &slot, "STABLE"]);
+        forget(&target.admin(), &slot.to_string(), &self.node(master).id());
         true
     }
 
@@ -187,6 +187,17 @@ impl Transfer {
         }
         Ok(())
     }
+}
+
+/// The target of a move deletes what it has of the slot.
+fn forget(target: &Admin, slot: &str, master: &str) {
+    // It may know of no master of the slot.
+    target.command::<()>(&["CLUSTER", "SETSLOT", slot, "NODE", master]);
+    for name in target.command::<Vec<String>>(&["CLUSTER", "GETKEYSINSLOT", slot, "100"]) {
+        target.command::<()>(&["ASKING"]);
+        target.command::<()>(&["DEL", &name]);
+    }
+    target.command::<()>(&["CLUSTER", "SETSLOT", slot, "STABLE"]);
 }
 
 /// The first and the last slot of each range, as commands have them.
