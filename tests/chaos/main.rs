@@ -15,6 +15,7 @@ use std::time::Duration;
 mod address;
 mod checker;
 mod history;
+mod keys;
 mod nemesis;
 mod observer;
 mod owner;

@@ -46,7 +46,7 @@ fn look(
     };
     let mut commands = redis::pipe();
     commands.ignore_errors().cmd("ROLE");
-    for lock in LOCKS {
+    for lock in &*LOCKS {
         // Both at one moment.
         commands.cmd("EVAL").arg(LOOK).arg(1).arg(lock);
     }

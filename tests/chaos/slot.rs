@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lockable_tests::{Dice, Peer, Proxy};
 use rustix::process::Signal;
 
+use crate::keys::KEYS;
 use crate::record::{Record, boot_time};
 
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl Slot {
         if *kind != Kind::Program {
             return Peer::start(worker, [kind.name(), url, resource, journal, seed]);
         }
-        let key = dice.pick(&crate::world::KEYS);
+        let key = dice.pick(&KEYS);
         let options = ["run", "--url", url, "--key", key, "--wait", "5s", "--expire", "1s"];
         let command = ["--", worker, "program", resource, journal, seed];
         let words = options.into_iter().chain(command);

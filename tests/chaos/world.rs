@@ -1,12 +1,14 @@
 //! The servers, the processes, and what is between them.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use lockable_tests::{Cluster, Dice, Proxy, Sentinels, Server};
 
 use crate::address::Address;
+use crate::keys::{KEYS, PERMITS, QUIET};
 use crate::nemesis;
 use crate::record::Record;
 use crate::settings::{Settings, Topology};
@@ -142,24 +144,17 @@ pub(crate) fn time(server: &Server) -> u64 {
     seconds * 1_000_000 + micros
 }
 
-pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
-
 /// The locks as the servers have them.
-pub(crate) const LOCKS: [&str; 10] = [
-    "disLock:a",
-    "disLock:b",
-    "disLock:c",
-    "disLock:{d}1",
-    "disLock:{d}2",
-    "disLock:{d}3",
-    "disLock:{d}4",
-    "disLock:{p}#1",
-    "disLock:{p}#2",
-    "disLock:{p}#3",
-];
+pub(crate) static LOCKS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let keys = KEYS.into_iter().chain(QUIET).map(str::to_owned);
+    let permits = (1..=3).map(|number| format!("{{{PERMITS}}}#{number}"));
+    keys.chain(permits).map(|key| &*format!("disLock:{key}").leak()).collect()
+});
 
 /// One of those for which few wait.
-pub(crate) const QUIET: &str = LOCKS[3];
+pub(crate) fn quiet_lock() -> &'static str {
+    LOCKS[KEYS.len()]
+}
 
 /// Longer than a paused server is silent.
 const DOWN_AFTER: Duration = Duration::from_secs(2);

@@ -11,7 +11,7 @@ use super::Effect;
 use super::servers::doors;
 use crate::nap;
 use crate::record::boot_time;
-use crate::world::{LOCKS, QUIET, Servers, World, time};
+use crate::world::{LOCKS, Servers, World, quiet_lock, time};
 
 /// The old primary is there all the time.
 pub(super) fn fail_over(world: &World) -> Duration {
@@ -114,7 +114,7 @@ pub(super) fn add_node(world: &World, dice: &mut Dice) -> Duration {
 pub(super) fn fail_over_in_move(world: &World, dice: &mut Dice) -> Effect {
     let cluster = cluster(world);
     // Most often one that is free where it was, so that calls acquire it.
-    let lock = if dice.is_one_of(4) { dice.pick(&LOCKS) } else { QUIET };
+    let lock = if dice.is_one_of(4) { dice.pick(&LOCKS) } else { quiet_lock() };
     let to = another_master(cluster, cluster.master_of(lock), dice);
     cluster.begin_move(slot(lock), to);
     // A call has sent half of its commands when the master is another one.
@@ -139,17 +139,17 @@ pub(super) fn fail_over_in_move(world: &World, dice: &mut Dice) -> Effect {
 /// and those that write have to wait at the master of the slot.
 pub(super) fn give_up_move(world: &World, dice: &mut Dice) -> Effect {
     let cluster = cluster(world);
-    let master = cluster.master_of(QUIET);
+    let master = cluster.master_of(quiet_lock());
     let (admin, to) = (master.admin(), another_master(cluster, master, dice));
     let latency = dice.millis(10..30);
     doors(world).for_each(|door| door.delay(latency));
-    cluster.begin_move(slot(QUIET), to);
+    cluster.begin_move(slot(quiet_lock()), to);
     nap(latency * 8);
     admin.command::<()>(&["CLIENT", "PAUSE", "60000", "WRITE"]);
     // Two answers, and the way there.
     nap(latency * 5);
     let lost = time(master);
-    cluster.give_up_move(slot(QUIET));
+    cluster.give_up_move(slot(quiet_lock()));
     admin.command::<()>(&["CLIENT", "UNPAUSE"]);
     doors(world).for_each(|door| door.delay(Duration::ZERO));
     Effect { felt: LEASE, lost: Some(lost) }

@@ -12,6 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::journal::{Journal, Waiting, boot_time};
+use crate::keys::{KEYS, PERMITS, QUIET};
 use crate::losses;
 use crate::resource::Resource;
 use crate::stay::Stay;
@@ -30,6 +31,8 @@ pub(crate) struct Caller {
 pub(crate) struct Call {
     pub(crate) kind: Kind,
     pub(crate) key: &'static str,
+    /// The second one of a set.
+    other: &'static str,
     pub(crate) expire: Duration,
     pub(crate) is_renewed: bool,
     /// How long the body takes.
@@ -49,12 +52,14 @@ pub(crate) enum Kind {
 impl Call {
     pub(crate) fn of(dice: &mut Dice) -> Self {
         let expire = dice.millis(300..1_001);
-        // Nearly all wait for their turn; here, few do, and many outlive their lease.
         let is_quiet = dice.is_one_of(6);
         let is_long = dice.is_one_of(if is_quiet { 4 } else { 60 });
+        let key = dice.pick(if is_quiet { &QUIET[..] } else { &KEYS[..] });
+        let others: Vec<_> = KEYS.into_iter().filter(|other| *other != key).collect();
         Self {
             kind: dice.pick(&[Kind::Lock, Kind::Lock, Kind::Lock, Kind::Permit, Kind::Set]),
-            key: dice.pick(if is_quiet { &QUIET[..] } else { &KEYS[..] }),
+            key,
+            other: dice.pick(&others),
             expire,
             is_renewed: dice.is_one_of(if is_quiet { 4 } else { 2 }),
             rounds: if is_long { 300 + dice.below(1_000) } else { 1 + dice.below(8) },
@@ -63,10 +68,8 @@ impl Call {
         }
     }
 
-    /// Another one of the keys, too.
     pub(crate) fn keys(&self) -> [LockKey; 2] {
-        let other = KEYS.iter().find(|key| **key != self.key);
-        [self.key, other.expect("there are several")].map(LockKey::from_static)
+        [self.key, self.other].map(LockKey::from_static)
     }
 }
 
@@ -222,11 +225,6 @@ pub(crate) fn look(stays: &mut [Stay]) {
 async fn pause(millis: u64) {
     sleep(Duration::from_millis(millis)).await;
 }
-
-pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
-/// Of one hash slot.
-const QUIET: [&str; 4] = ["{d}1", "{d}2", "{d}3", "{d}4"];
-const PERMITS: &str = "p";
 
 /// Longer than what a fault takes from all who wait.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);

@@ -19,6 +19,8 @@ use tokio::task::JoinSet;
 
 mod calls;
 mod journal;
+#[path = "../keys.rs"]
+mod keys;
 mod losses;
 #[path = "../owner.rs"]
 mod owner;
@@ -132,5 +134,5 @@ fn kibibytes() -> u64 {
     resident.map_or(0, |pages: u64| pages * 4)
 }
 
-/// More than one, so that a process passes locks on within itself.
-const CALLERS: usize = 4;
+/// More than there are keys, so that a process passes locks on within itself.
+const CALLERS: usize = 16;
