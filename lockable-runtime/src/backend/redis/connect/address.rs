@@ -133,9 +133,10 @@ impl Names {
 /// What is wrong with the user and the password, before a part of them is taken for something else, and shown.
 fn flaw_of_credentials(scheme: &str, rest: &str) -> Option<&'static str> {
     let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (path, parameters) = behind.split_at(behind.find(['?', '#']).unwrap_or(behind.len()));
     // In the value of a parameter it may be what is meant.
-    let is_stray = |part: &str| part.contains('@') && !part.contains('=');
-    let is_stray = behind.split(['?', '#', '&']).any(is_stray);
+    let is_stray = |parameter: &str| parameter.contains('@') && !parameter.contains('=');
+    let is_stray = path.contains('@') || parameters.split(['?', '#', '&']).any(is_stray);
     // A socket may be called so, but behind a password it is hardly meant.
     if is_stray && (authority.contains('@') || !is_socket(scheme)) {
         return Some(STRAY);

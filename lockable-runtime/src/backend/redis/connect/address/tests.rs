@@ -179,6 +179,7 @@ fn no_flaw_shows_a_secret() {
         "redis://u:canary@canary#2@a",
         "redis://canary@a",
         "unix://:@/canary@",
+        "unix://:@/canary=@",
         "redis-sentinel://u:canary@a:99999/mm",
         "redis-sentinel://u:canary@a,,b/mm",
         "redis-sentinel://u:canary/canary@a/mm/x",
