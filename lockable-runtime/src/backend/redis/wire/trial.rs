@@ -98,16 +98,16 @@ pub(crate) fn is_spread(steps: &[Step], replies: &mut [Value]) -> bool {
     })
 }
 
-/// Whether a script did not find what a command had written.
+/// Whether a script did not find what a command had written, and a later command found.
 pub(crate) fn is_split(steps: &[Step], replies: &[Value]) -> bool {
-    let mut is_marked = false;
-    steps.iter().zip(replies).any(|(step, reply)| match step.name {
-        MARKING => {
-            is_marked = *reply == Value::Okay;
-            false
-        }
-        MEETING => is_marked && (*reply == Value::Int(0) || is_cross_slot(reply)),
-        _ => false,
+    let of = |name| {
+        let named = steps.iter().zip(replies).filter(move |(step, _)| step.name == name);
+        named.map(|(_, reply)| reply)
+    };
+    of(MARKING).zip(of(MEETING)).zip(of(CLEANING)).any(|((marked, met), cleaned)| {
+        // After a step of the clock, or a loss of data, no one finds it.
+        let is_missed = *met == Value::Int(0) && *cleaned != Value::Int(0);
+        *marked == Value::Okay && (is_missed || is_cross_slot(met))
     })
 }
 
@@ -137,11 +137,17 @@ mod tests {
     use super::*;
     use crate::types::namespace::Channels;
 
-    /// Of one of the locks; the replies are in the words of the protocol.
-    fn is_split_by(marked: &str, met: &str) -> bool {
+    /// Of every lock; the replies are in the words of the protocol.
+    fn is_split_by(marked: &str, met: &str, cleaned: &str) -> bool {
         let steps = meetings(&Names::uncached(Namespace::default(), Channels::Plain), "");
         assert!(steps.len() > 3 * MEETINGS / 2);
-        is_split(&steps, &[marked, met].map(value))
+        let reply = |step: &Step| match step.name {
+            MARKING => value(marked),
+            MEETING => value(met),
+            CLEANING => value(cleaned),
+            _ => Value::Int(1),
+        };
+        is_split(&steps, &steps.iter().map(reply).collect::<Vec<_>>())
     }
 
     /// With the reply to the script about all of them.
@@ -166,9 +172,16 @@ mod tests {
 
     #[test]
     fn a_mark_that_no_script_finds_shows_several_servers() {
-        assert!(is_split_by("+OK", ":0"));
-        assert!(!is_split_by("+OK", ":1"));
-        assert!(is_split_by("+OK", "-CROSSSLOT Keys in request don't hash to the same slot"));
+        assert!(is_split_by("+OK", ":0", ":1"));
+        assert!(!is_split_by("+OK", ":1", ":1"));
+        assert!(is_split_by("+OK", "-CROSSSLOT Keys in request don't hash to the same slot", ":1"));
+        // The user may delete nothing.
+        assert!(is_split_by("+OK", ":0", "-NOPERM this user has no permissions to run 'del'"));
+    }
+
+    #[test]
+    fn a_mark_that_is_gone_shows_nothing() {
+        assert!(!is_split_by("+OK", ":0", ":0"));
     }
 
     #[test]
@@ -183,9 +196,10 @@ mod tests {
     /// A full server has no mark to be found, and one without scripts finds none.
     #[test]
     fn a_mark_that_was_refused_shows_nothing() {
-        assert!(!is_split_by("-OOM command not allowed", ":0"));
-        assert!(!is_split_by("+OK", "-OOM command not allowed"));
-        assert!(!is_split_by("+OK", "-NOSCRIPT No matching script"));
-        assert!(!is_split_by("-MOVED 1 127.0.0.1:7000", "-MOVED 1 127.0.0.1:7000"));
+        assert!(!is_split_by("-OOM command not allowed", ":0", ":0"));
+        assert!(!is_split_by("+OK", "-OOM command not allowed", ":1"));
+        assert!(!is_split_by("+OK", "-NOSCRIPT No matching script", ":1"));
+        let elsewhere = "-MOVED 1 127.0.0.1:7000";
+        assert!(!is_split_by(elsewhere, elsewhere, elsewhere));
     }
 }
