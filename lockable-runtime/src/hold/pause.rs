@@ -18,7 +18,7 @@ impl LockGuard {
     /// deployment.
     ///
     /// A listing shows it as [`Paused`](crate::HolderKind::Paused), with the reason. So does the error of a call that
-    /// finds it busy, unless that asks for a permit. The pause ends after `length`, which counts from now, or when
+    /// finds it busy. The pause ends after `length`, which counts from now, or when
     /// [`Admin::force_release`](crate::admin::Admin::force_release) ends it; `lockable pause` and `lockable resume` do
     /// the same from a shell.
     ///
