@@ -196,7 +196,7 @@ mod tests {
     /// A full server has no mark to be found, and one without scripts finds none.
     #[test]
     fn a_mark_that_was_refused_shows_nothing() {
-        assert!(!is_split_by("-OOM command not allowed", ":0", ":0"));
+        assert!(!is_split_by("-OOM command not allowed", ":0", ":1"));
         assert!(!is_split_by("+OK", "-OOM command not allowed", ":1"));
         assert!(!is_split_by("+OK", "-NOSCRIPT No matching script", ":1"));
         let elsewhere = "-MOVED 1 127.0.0.1:7000";
