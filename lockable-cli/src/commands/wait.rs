@@ -27,32 +27,12 @@ pub(crate) async fn wait(
     json: bool,
 ) -> Result<u8, Failure> {
     let (admin, begun) = (connect::locker(connection)?.admin(), boot_time());
-    let mut news = None;
     let first = Look::at(&admin, &arguments).await?;
     if let (None, Some(advice)) = (&first.held, advice(connection, &arguments.key)) {
         note(json, &format!("`{}` is the name of one lock; {advice}", arguments.key));
     }
-    let mut looks = Looks { admin: &admin, arguments: &arguments, json, silent: None };
-    let mut now = first.clone();
-    let end = loop {
-        if let Some(end) = now.end_of(first.held.as_ref(), arguments.free)? {
-            break end;
-        }
-        let waited = boot_time().since(begun);
-        let left = arguments.limit.map(|limit| limit.0.saturating_sub(waited));
-        if left.is_some_and(|left| left.is_zero()) {
-            return Err(still_held(&arguments, &now, waited));
-        }
-        match &mut news {
-            // What has changed meanwhile is seen by a look at once.
-            None => news = Some(News::of(&admin, &arguments.key).await),
-            Some(news) => {
-                let most = if news.are_heard() { now.may_end_within() } else { PAUSE };
-                news.next(Duration::ZERO, most.min(left.unwrap_or(most))).await;
-            }
-        }
-        now = looks.again(now).await?;
-    };
+    let looks = Looks { admin: &admin, arguments: &arguments, json, silent: None };
+    let (now, end) = looks.until_end(&first, begun).await?;
     let waited = boot_time().since(begun);
     let held = first.held.as_ref().or(now.held.as_ref());
     let next = match (&first.held, end) {
@@ -136,6 +116,31 @@ struct Looks<'a> {
 }
 
 impl Looks<'_> {
+    /// Looks until the wait is over; returns what was there at last, and why it is over.
+    async fn until_end(mut self, first: &Look, begun: Moment) -> Result<(Look, End), Failure> {
+        let Self { admin, arguments, .. } = self;
+        let (mut now, mut news) = (first.clone(), None);
+        loop {
+            if let Some(end) = now.end_of(first.held.as_ref(), arguments.free)? {
+                return Ok((now, end));
+            }
+            let waited = boot_time().since(begun);
+            let left = arguments.limit.map(|limit| limit.0.saturating_sub(waited));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(still_held(arguments, &now, waited));
+            }
+            match &mut news {
+                // What has changed meanwhile is seen by a look at once.
+                None => news = Some(News::of(admin, &arguments.key).await),
+                Some(news) => {
+                    let most = if news.are_heard() { now.may_end_within() } else { PAUSE };
+                    news.next(Duration::ZERO, most.min(left.unwrap_or(most))).await;
+                }
+            }
+            now = self.again(now).await?;
+        }
+    }
+
     /// What is there now. While no server replies, as in a failover, it is what was there before.
     async fn again(&mut self, before: Look) -> Result<Look, Failure> {
         match Look::at(self.admin, self.arguments).await {
