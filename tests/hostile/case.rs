@@ -145,8 +145,9 @@ pub(crate) async fn run(world: Arc<World>, seed: u64) -> Result<Outcome, String>
     if !plan.deceives && !false_grants.is_empty() {
         return Err(false_grants.join(", "));
     }
-    if ended.longest > LONGEST_CALL {
-        return Err(format!("a call took {:?}", ended.longest));
+    let (longest, name) = ended.longest;
+    if longest > LONGEST_CALL {
+        return Err(format!("a call that {name} took {longest:?}"));
     }
     let mut counts = BTreeMap::new();
     for disorder in garbled {
@@ -250,7 +251,11 @@ impl Scene {
                 return Ok(());
             }
             if pace.elapsed() > RECOVERED {
-                return Err(format!("{left:?} are left"));
+                let shown = |key: &String| {
+                    format!("{key} ({:?}, {} ms)", self.admin.get(key), self.admin.pttl(key))
+                };
+                let left: Vec<_> = left.iter().map(shown).collect();
+                return Err(format!("{} are left", left.join(", ")));
             }
             pause(Duration::from_millis(20)).await;
         }
