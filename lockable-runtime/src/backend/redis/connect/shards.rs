@@ -32,9 +32,8 @@ pub(crate) fn shards(reply: &Value, asked: &Endpoint) -> Option<Vec<Shard>> {
     let mut shards = Vec::<Shard>::new();
     for entry in entries {
         let [first, last, master, replicas @ ..] = &entry[..] else { return None };
-        let number =
-            |value: &Value| u16::from_redis_value_ref(value).ok().filter(|slot| *slot < COUNT);
-        let range = number(first)?..=number(last)?;
+        let slot = |value| number(value).filter(|slot| *slot < COUNT);
+        let range = slot(first)?..=slot(last)?;
         let master = endpoint(master, asked)?;
         if !master.has_port() {
             // The others have forgotten where it is.
@@ -63,8 +62,14 @@ fn endpoint(node: &Value, asked: &Endpoint) -> Option<Endpoint> {
         Some("?") => rest.get(1).and_then(address),
         Some(_) => host,
     };
-    let port = u16::from_redis_value_ref(port).ok()?;
+    let port = number(port)?;
     Some(Endpoint { host: host.unwrap_or_else(|| asked.host.clone()), port })
+}
+
+/// The client library would cut off what does not fit.
+fn number(value: &Value) -> Option<u16> {
+    let Value::Int(number) = value else { return None };
+    u16::try_from(*number).ok()
 }
 
 fn address(metadata: &Value) -> Option<String> {

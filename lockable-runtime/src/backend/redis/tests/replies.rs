@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ::redis::{FromRedisValue, RedisError, Value, VerbatimFormat, parse_redis_value};
+use ::redis::{RedisError, Value, VerbatimFormat, parse_redis_value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -119,12 +119,14 @@ fn map() -> impl Strategy<Value = Value> {
     vec(prop_oneof![5 => entry, 1 => reply()], 0..3).prop_map(Value::Array)
 }
 
-/// Whether that is a list of this number of elements.
-fn is_list(reply: &Value, count: usize) -> bool {
-    match reply {
-        Value::Array(list) | Value::Set(list) => list.len() == count,
-        _ => false,
-    }
+/// The numbers of a list that has this number of them, and nothing else; none is below zero.
+fn naturals(reply: &Value, count: usize) -> Option<Vec<u64>> {
+    let Value::Array(list) = reply else { return None };
+    let natural = |part: &Value| match part {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        _ => None,
+    };
+    list.iter().map(natural).collect::<Option<Vec<_>>>().filter(|numbers| numbers.len() == count)
 }
 
 fn lane() -> Lane {
@@ -148,6 +150,23 @@ fn a_pause_stands_behind_a_busy_reply_only() {
     }
 }
 
+/// As many numbers as a grant has, but not such as a server gives.
+#[test]
+fn numbers_that_no_script_returns_are_no_turn() {
+    let list = |numbers: &[i64]| numbers.iter().copied().map(Value::Int).collect::<Vec<_>>();
+    let (attempt, lane) = (attempt(), lane());
+    for numbers in [[1, 0, -1], [1, -5, 7]] {
+        let reply = Value::Array(list(&numbers));
+        assert!(Enqueue(&attempt).outcome(reply.clone()).is_err(), "{reply:?}");
+        let asker = Asker { attempt: &attempt, lane: &lane };
+        assert!(OneOf(asker).outcome(reply.clone()).is_err(), "{reply:?}");
+    }
+    let release = Release { attempt: &attempt, taken_for: None, next: Some(&attempt) };
+    for reply in [Value::Array(list(&[1, -1])), Value::Set(list(&[1, 1]))] {
+        assert!(release.outcome(reply.clone()).is_err(), "{reply:?}");
+    }
+}
+
 proptest! {
     /// The value of a lock is a grant where there was none, or where it is the attempt's own token.
     #[test]
@@ -165,18 +184,17 @@ proptest! {
         drop(Deleted::of(&reply));
     }
 
-    /// A place in the queue is a grant where a list of three begins with one.
+    /// A place in the queue is a grant where a list of three numbers begins with one.
     #[test]
     fn only_a_list_of_three_is_a_turn(reply in reply()) {
         let attempt = attempt();
         if let Ok((QueueReply::Granted { .. }, _)) = Enqueue(&attempt).outcome(reply.clone()) {
-            let first = <(i64, Value, Value)>::from_redis_value(reply.clone());
-            prop_assert!(first.is_ok_and(|(first, ..)| first == 1), "{:?}", reply);
+            prop_assert_eq!(naturals(&reply, 3).map(|numbers| numbers[0]), Some(1), "{:?}", reply);
         }
         let lane = lane();
         let asker = Asker { attempt: &attempt, lane: &lane };
         if let Ok((QueueReply::Granted { .. }, permit, _)) = OneOf(asker).outcome(reply.clone()) {
-            prop_assert!(is_list(&reply, 3), "{:?}", reply);
+            prop_assert!(naturals(&reply, 3).is_some(), "{:?}", reply);
             let is_of_lane = permit.is_some_and(|permit| lane.members().any(|one| one == permit));
             prop_assert!(is_of_lane, "{:?}", reply);
         }
@@ -210,7 +228,9 @@ proptest! {
     fn other_replies_are_read_or_refused(reply in reply()) {
         let attempt = attempt();
         let release = Release { attempt: &attempt, taken_for: None, next: Some(&attempt) };
-        drop(release.outcome(reply.clone()));
+        if let Ok((_, Some((fence, time)))) = release.outcome(reply.clone()) {
+            prop_assert_eq!(naturals(&reply, 2), Some(vec![fence, time]), "{:?}", reply);
+        }
         drop(Force { of: &attempt, owner: b"x" }.outcome(reply.clone()));
         drop(FreeOne { attempt: &attempt, taken_for: None }.outcome(reply.clone()));
         drop(Leave(&attempt).outcome(reply.clone()));

@@ -176,6 +176,25 @@ pub(crate) fn integer(reply: &Value) -> Result<u64, RedisError> {
     }
 }
 
+/// A reply that is a list of that many numbers, or the error that it is instead.
+///
+/// The client library would take other values for numbers, and cut off what does not fit.
+pub(crate) fn integers<const COUNT: usize>(reply: &Value) -> Result<[i64; COUNT], RedisError> {
+    let Value::Array(list) = reply else { return Err(error_of(reply)) };
+    let list: &[Value; COUNT] = list.as_slice().try_into().map_err(|_| unexpected())?;
+    let mut numbers = [0; COUNT];
+    for (number, part) in numbers.iter_mut().zip(list) {
+        let Value::Int(part) = part else { return Err(unexpected()) };
+        *number = *part;
+    }
+    Ok(numbers)
+}
+
+/// A number of a reply that cannot be less than zero.
+pub(crate) fn natural(number: i64) -> Result<u64, RedisError> {
+    u64::try_from(number).map_err(|_| unexpected())
+}
+
 fn error_of(reply: &Value) -> RedisError {
     reply.clone().extract_error().err().unwrap_or_else(unexpected)
 }

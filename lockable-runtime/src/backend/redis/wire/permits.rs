@@ -1,8 +1,8 @@
 //! The scripts of permits, with the names and types of what goes in and comes out.
 
-use ::redis::{Cmd, FromRedisValue, RedisError, Value};
+use ::redis::{Cmd, RedisError, Value};
 
-use super::command::{integer, millis, unexpected};
+use super::command::{integer, integers, millis, natural, unexpected};
 use super::script::{Call, QueueReply, pause_behind};
 use super::source::Script;
 use crate::backend::Attempt;
@@ -100,12 +100,13 @@ impl Call for OneOf<'_> {
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
         let mut reply = reply.extract_error()?;
         self.0.attempt.mark_busy(&pause_behind(&mut reply));
-        let (number, found, time) = <(u64, i64, u64)>::from_redis_value(reply)?;
-        Ok(match self.0.number(number)? {
+        let [number, found, time] = integers(&reply)?;
+        let time = natural(time)?;
+        Ok(match self.0.number(natural(number)?)? {
             0 => (QueueReply::remaining(found), None, time),
             number => {
                 let permit = self.0.lane.family.member(number);
-                (QueueReply::Granted { fence: found.unsigned_abs() }, Some(permit), time)
+                (QueueReply::Granted { fence: natural(found)? }, Some(permit), time)
             }
         })
     }

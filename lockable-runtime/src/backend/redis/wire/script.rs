@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue, RedisError, ServerErrorKind, Value};
 
-use super::command::{integer, millis, unexpected};
+use super::command::{integer, integers, millis, natural, unexpected};
 use super::source::Script;
 use crate::backend::{self, Attempt, Held, Renewal, Renewed};
 use crate::types::key::LockKey;
@@ -112,8 +112,8 @@ impl Call for Release<'_> {
         if let Some(found) = found(&reply) {
             return Ok((found, None));
         }
-        let handed = FromRedisValue::from_redis_value(reply)?;
-        Ok((backend::Release::Released, Some(handed)))
+        let [fence, time] = integers(&reply)?;
+        Ok((backend::Release::Released, Some((natural(fence)?, natural(time)?))))
     }
 }
 
@@ -265,15 +265,15 @@ impl Call for Enqueue<'_> {
     fn outcome(&self, reply: Value) -> Result<(QueueReply, u64), RedisError> {
         let mut reply = reply.extract_error()?;
         self.0.mark_busy(&pause_behind(&mut reply));
-        let (outcome, number, time) = <(i64, i64, u64)>::from_redis_value(reply)?;
+        let [outcome, number, time] = integers(&reply)?;
         let remaining = u64::try_from(number).ok().map(Duration::from_millis);
         let place = match outcome {
-            1 => QueueReply::Granted { fence: number.unsigned_abs() },
+            1 => QueueReply::Granted { fence: natural(number)? },
             0 => QueueReply::Queued { remaining },
             2 => QueueReply::Done { remaining },
             _ => return Err(unexpected()),
         };
-        Ok((place, time))
+        Ok((place, natural(time)?))
     }
 }
 
