@@ -141,6 +141,7 @@ pub(crate) async fn run(world: Arc<World>, seed: u64) -> Result<Outcome, String>
     let garbled = scene.doors.end_garbling();
     let recovered = scene.is_served().await?;
     scene.is_clean().await?;
+    scene.sweep();
     let false_grants = scene.board.false_grants();
     if !plan.deceives && !false_grants.is_empty() {
         return Err(false_grants.join(", "));
@@ -258,6 +259,13 @@ impl Scene {
                 return Err(format!("{} are left", left.join(", ")));
             }
             pause(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Deletes the fence counters, which other cases would list for as long as they last.
+    fn sweep(&self) {
+        for key in self.admin.keys(&format!("{}:*", self.namespace)) {
+            self.admin.del(&key);
         }
     }
 }
