@@ -18,10 +18,9 @@ async fn a_frozen_sentinel_hardly_delays_a_connection() {
         frozen.resume();
     }
     // Without a majority, the others are waited for only a little longer.
-    let hang: Vec<_> = group.sentinels().iter().skip(1).collect();
-    hang.iter().for_each(|frozen| frozen.pause());
+    group.sentinels().iter().skip(1).for_each(Server::pause);
     hold(&in_time(LIMIT, connect_ample(&group.url())).await).await;
-    hang.iter().for_each(|frozen| frozen.resume());
+    group.sentinels().iter().skip(1).for_each(Server::resume);
     is_clean(group.primary()).await;
 }
 
