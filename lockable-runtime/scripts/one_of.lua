@@ -36,14 +36,18 @@ if life == '0' then
   return had == 0 and type(left) == 'table' and at('queue', left) or had
 end
 
+local function lengthen_fence_life()
+  if ARGV[5] then
+    redis.call('PEXPIRE', fence, ARGV[5], 'GT')
+  end
+end
+
 local function granted(number, now)
   local first, failed = reserve(fence, now)
   if failed then
     return failed
   end
-  if ARGV[5] then
-    redis.call('PEXPIRE', fence, ARGV[5], 'GT')
-  end
+  lengthen_fence_life()
   return {number, first, now}
 end
 
@@ -90,4 +94,5 @@ for _, number in ipairs(free) do
   -- That token is the next holder's.
   reserved = nil
 end
+lengthen_fence_life()
 return join(queue, entry, ARGV[4]) or {0, kept_for, now, string.match(owners[1] or '', '^|.*')}

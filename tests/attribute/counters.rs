@@ -90,6 +90,13 @@ fn a_renewed_lock_counts_its_renewals_and_its_length() {
 }
 
 #[test]
+fn a_look_for_a_deletion_is_no_renewal() {
+    // A renewed lock is looked at after a second, and this one is renewed after three.
+    let counted = counted(async |locks| locks.lock("k").renew().run(too_long()).await.unwrap());
+    assert_eq!(counted.of("lockable.renewal"), [""; 0]);
+}
+
+#[test]
 fn each_call_is_counted_by_how_it_ended() {
     let counted = counted(async |locks| {
         let _held = hold(&locks, "k").await;
@@ -99,13 +106,16 @@ fn each_call_is_counted_by_how_it_ended() {
         let mut call = Box::pin(locks.lock("k").acquire());
         assert!(poll_once(call.as_mut()).await.is_none());
         drop(call);
+        let once = async || locks.lock("once").once().acquire().await;
+        once().await.unwrap().keep(SECOND).await.unwrap();
+        once().await.unwrap_err();
         let nowhere = Locker::builder().url("redis://127.0.0.1:1").connect_lazy().unwrap();
         nowhere.lock("k").acquire().await.unwrap_err();
         locks.lock("").acquire().await.unwrap_err();
     });
     assert_eq!(
         counted.of("lockable.acquire"),
-        ["busy]=2", "cancelled]=1", "failed]=1", "granted]=1", "wait_limit]=1"]
+        ["busy]=2", "cancelled]=1", "done]=1", "failed]=1", "granted]=2", "wait_limit]=1"]
     );
     assert_eq!(counted.of("lockable.acquire.failed"), ["invalid-key]=1", "unavailable]=1"]);
     assert_eq!(counted.of("lockable.acquire.wait"), ["]=1 0"]);
@@ -200,19 +210,22 @@ fn rare_events_are_counted_from_zero_on() {
         now(async { drop(locks.lock("k").label("zero").acquire().await) });
     });
     let initial = snapshotter.snapshot().into_vec();
-    for name in [
-        "acquire.failed",
-        "hold.lost",
-        "hold.revoked",
-        "hold.completed_after_loss",
-        "release.abandoned",
+    for (name, others) in [
+        ("acquire.failed", &["unavailable", "refused", "wrong-type", "invalid-key"][..]),
+        ("hold.lost", &["deadline", "absent", "taken", "forced"]),
+        ("hold.revoked", &[""]),
+        ("hold.completed_after_loss", &[""]),
+        ("release.abandoned", &[""]),
     ] {
-        for lock in ["", "zero"] {
+        for (lock, other) in others.iter().flat_map(|other| [("", other), ("zero", other)]) {
             let is_lock = |label: &Label| label.key() == "lock" && label.value() == lock;
+            let is_other = |label: &Label| other.is_empty() || label.value() == *other;
             let mut keys = initial.iter().map(|(key, ..)| key.key());
-            let is_it =
-                |key: &Key| key.name() == format!("lockable.{name}") && key.labels().any(is_lock);
-            assert!(keys.any(is_it), "{name} of {lock:?}");
+            let is_it = |key: &Key| {
+                let is_named = key.name() == format!("lockable.{name}");
+                is_named && key.labels().any(is_lock) && key.labels().any(is_other)
+            };
+            assert!(keys.any(is_it), "{name} of {lock:?}, {other:?}");
         }
     }
 }

@@ -247,6 +247,34 @@ async fn a_call_that_waits_long_warns_while_it_waits() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_waits_long_for_a_permit_warns_too() {
+    let locks = connect(Locker::builder().warn_waited_over(Some(2 * SECOND))).await;
+    let permit = || locks.lock("k").permits(2).acquire();
+    let held = [permit().await.unwrap(), permit().await.unwrap()];
+    events::listen();
+    let (waited, ()) = tokio::join!(permit(), async {
+        elapse(5 * SECOND).await;
+        let logged = events::take();
+        assert_eq!(logged_as(&logged, Level::WARN, "wait").len(), 1, "{logged:#?}");
+        drop(held);
+    });
+    drop(waited.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_is_dropped_after_its_lease_logs_one_loss() {
+    let locks = locker().await;
+    events::listen();
+    let guard = locks.lock("k").expire(SECOND).acquire().await.unwrap();
+    elapse(2 * SECOND).await;
+    drop(guard);
+    elapse(SECOND).await;
+    let logged = events::take();
+    assert_eq!(logged.len(), 1, "{logged:#?}");
+    assert_eq!(logged_as(&logged, Level::WARN, "lost").len(), 1, "{logged:#?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn campaigns_that_fail_in_an_outage_warn_once() {
     let locks = TestLocks::new();
     (0..3).for_each(|_| locks.fail_next("k"));

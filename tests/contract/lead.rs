@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use lockable_runtime::{Leading, LockErrorKind, Locker};
+use lockable_tests::wait;
 use tokio::sync::mpsc::unbounded_channel;
 
-use crate::fixture::{Fixture, Harm, KEY, LIMIT, Memory, NAME, drained};
+use crate::fixture::{Fixture, Harm, KEY, LIMIT, Memory, NAME, Redis, drained};
 
 every_backend! { one_thread: [
     a_leader_whose_body_returns_resigns,
@@ -19,6 +20,7 @@ every_backend! { one_thread: [
 ] }
 
 every_claim! { memory_alone: Memory, one_thread, [a_leader_leads_for_longer_than_a_lease] }
+every_claim! { redis_alone: Redis, one_thread, [a_campaign_outlives_other_data_at_its_key] }
 
 async fn a_leader_whose_body_returns_resigns<F: Fixture>(store: &F) {
     let locker = store.locker().await;
@@ -112,6 +114,30 @@ async fn a_leader_that_was_stopped_campaigns_again<F: Fixture>(store: &F) {
     assert!(leading.await.unwrap_err().is_cancelled());
     drained().await;
     assert!(!probe.is_leader());
+}
+
+/// What a server refuses at first is a mistake; what it refuses later may be mended.
+async fn a_campaign_outlives_other_data_at_its_key(store: &Redis) {
+    let locker = store.locker().await;
+    let leading = Terms::default().campaign(&locker);
+    let mut probe = leading.watch();
+    let mut leading = tokio::spawn(leading);
+    assert!(probe.changed().await);
+    let admin = store.admin_of(NAME);
+    let replace = "redis.call('DEL', KEYS[1]) redis.call('RPUSH', KEYS[1], 'other')";
+    admin.command::<()>(&["EVAL", replace, "1", NAME]);
+    assert!(!probe.changed().await);
+    // A campaign begins a second after the last one.
+    let tries = admin.command_calls("set");
+    wait::until_async(LIMIT, async || admin.command_calls("set") > tries).await;
+    store.delete(NAME);
+    tokio::select! {
+        is_leader = probe.changed() => assert!(is_leader),
+        ended = &mut leading => panic!("the campaigns ended: {ended:?}"),
+    }
+    leading.abort();
+    assert!(leading.await.unwrap_err().is_cancelled());
+    drained().await;
 }
 
 async fn what_no_campaign_can_win_ends_them<F: Fixture>(store: &F) {

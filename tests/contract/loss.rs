@@ -124,6 +124,8 @@ async fn the_signal_before_the_end_knows_every_end<F: Fixture>(store: &F) {
     assert!(left <= F::LEASE / 2, "{left:?}");
     guard.release().await.unwrap();
     let guard = hold_renewed(store, &locker).await;
+    let early = guard.lease().ending_within(AMPLE);
+    assert!(!give_up_after(1, early).await, "its renewal is not even due");
     // So that its deadline is far.
     guard.lease().extend(20 * F::LEASE).await.unwrap();
     Harm::Deleted.befall(store);

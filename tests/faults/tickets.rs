@@ -8,7 +8,9 @@ use lockable_runtime::{LockError, LockGuard, Locker, Ticket};
 use lockable_tests::sections::is_clean;
 use lockable_tests::{Proxy, Server, long_form, wait};
 use tokio::task::JoinSet;
+use tracing::Level;
 
+use crate::events;
 use crate::support::{COMMAND, KEY, LIMIT, LONG, connect_ample, elapse, freed, impatient, in_time};
 use crate::waiting::support::{impatient_behind_proxy, random};
 
@@ -28,6 +30,27 @@ async fn a_ticket_whose_reply_is_swallowed_is_released() {
     assert!(failed.into_guard().is_none() && !lease.is_held() && !lease.is_lost());
     freed(&server).await;
     proxy.release_replies();
+    is_clean(&server).await;
+}
+
+/// The first try of its release has no answer.
+#[tokio::test]
+async fn a_ticket_of_a_silent_server_is_released_later() {
+    const LATE: &str = "disLock:ticket:late";
+    let (server, proxy, locker) = impatient_behind_proxy().await;
+    let request = locker.lock("ticket:late").expire(LONG);
+    let guard = request.try_acquire().await.unwrap().unwrap();
+    let unanswered = || events::count(LATE, Level::DEBUG, "outcome=\"unanswered\"");
+    events::listen();
+    proxy.hold_requests();
+    let failed = in_time(COMMAND, guard.into_ticket(LONG)).await.unwrap_err();
+    assert!(failed.into_guard().is_none());
+    wait::until_async(LIMIT, async || unanswered() > 0).await;
+    let admin = server.admin();
+    assert!(admin.get(LATE).is_some());
+    proxy.cut();
+    proxy.release_requests();
+    wait::until_async(LIMIT, async || admin.get(LATE).is_none()).await;
     is_clean(&server).await;
 }
 

@@ -203,6 +203,33 @@ mod tests {
     }
 
     #[test]
+    fn each_time_that_looks_like_milliseconds_is_doubted() {
+        for line in [
+            "ls --watch=60000",
+            "show k --watch=60000",
+            "release k --grace 60000",
+            "release k --force --delay 60000",
+            "wait k --for 60000",
+            "pause k --for 60000",
+            "pause k --for 1h --now --grace 60000",
+            "pause k --for 1h --wait 60000",
+            "resume k --timeout 60000",
+            "run --key k --wait 60000 -- true",
+            "run --key k --expire 60000 -- true",
+            "run --key k --max-hold 60000 -- true",
+            "run --key k --min-hold 60000 -- true",
+            "run --key k --once 60000 -- true",
+            "run --key k --kill-after 60000 -- true",
+        ] {
+            let words = format!("lockable {line}");
+            let Ok(arguments) = parse(words.split(' ').map(OsString::from)) else {
+                panic!("{line}")
+            };
+            assert_eq!(arguments.doubts().count(), 1, "{line}");
+        }
+    }
+
+    #[test]
     fn the_arguments_do_not_contradict_each_other() {
         Arguments::command().debug_assert();
     }

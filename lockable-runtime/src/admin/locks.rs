@@ -205,7 +205,34 @@ impl fmt::Debug for Locks {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::Locker;
+
+    /// What follows a page that took so long, and that is not the last.
+    async fn behind_a_page(mut listing: Locks, took: Duration) -> State {
+        let rest = || -> Reply<Page> { Box::pin(std::future::pending()) };
+        let page = Page { seen: Vec::new(), scanned: 0, fault: None, rest: Some(Box::new(rest)) };
+        let asked = listing.link.backend.now();
+        tokio::time::advance(took).await;
+        listing.turn(page, asked)
+    }
+
+    fn listing() -> Locks {
+        Locks::new(Arc::new(Link::in_memory()), String::new(), Namespace::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listing_pauses_four_times_as_long_as_a_page_took() {
+        for (took, pause) in [(10, 40), (900, 1_000)] {
+            let start = tokio::time::Instant::now();
+            let state = behind_a_page(listing(), Duration::from_millis(took)).await;
+            let State::Pausing(until, _) = state else { panic!("it goes on at once") };
+            until.await;
+            assert_eq!(start.elapsed(), Duration::from_millis(took + pause));
+        }
+        let state = behind_a_page(listing().unthrottled(), Duration::from_millis(10)).await;
+        assert!(matches!(state, State::Ready(_)));
+    }
 
     #[test]
     fn a_form_of_keys_is_redacted_as_they_are() {

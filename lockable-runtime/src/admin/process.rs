@@ -80,3 +80,25 @@ impl Process {
         processes.into_values().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_as_old_as_its_oldest_connection() {
+        let name = ClientName::current(Some("shop")).unwrap();
+        let client = |(address, age)| Client {
+            name: name.clone(),
+            address: Some(format!("h:{address}")),
+            age: Duration::from_secs(age),
+        };
+        for ages in [[(1, 3), (2, 7), (3, 5)], [(2, 7), (1, 3), (3, 5)], [(3, 5), (1, 3), (2, 7)]] {
+            let processes = Process::all_of(ages.map(client).to_vec());
+            let [process] = &processes[..] else { panic!("{processes:?}") };
+            assert_eq!(process.address(), Some("h:2"));
+            assert_eq!(process.connected_for(), Duration::from_secs(7));
+            assert_eq!(process.connections(), 3);
+        }
+    }
+}

@@ -87,8 +87,7 @@ impl Companions {
                 let turns = std::iter::successors(Some(first), next).take(MOST_TURNS);
                 let longer =
                     |fence: Fence| Fence { ends: fence.ends.max(now.millis + life), ..fence };
-                let both = |fence: Option<Fence>| [fence, fence.map(longer)];
-                [self.fence].into_iter().chain(turns).flat_map(both).collect()
+                [self.fence].into_iter().chain(turns).map(|fence| fence.map(longer)).collect()
             }
         }
     }

@@ -223,6 +223,40 @@ async fn a_lock_is_released_without_its_queue_while_its_slot_moves() {
     }
 }
 
+/// The place would be granted the lock a second time.
+#[tokio::test]
+async fn a_call_that_has_its_lock_while_the_slot_moves_leaves_the_queue() {
+    let scene = Scene::begin(AMPLE).await;
+    let (admin, queue) = (scene.admin(0), scene.queue());
+    let places = || admin.command::<u64>(&["LLEN", &queue]);
+    admin.set(&scene.key, "another");
+    scene.verbs.enqueue(&scene.attempt).await.map(drop).unwrap();
+    assert_eq!(places(), 1);
+    admin.del(&scene.key);
+    let enqueue = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key).times(1);
+    scene.doors.answer(0, enqueue, Answer::error("TRYAGAIN the slot moves"));
+    scene.verbs.enqueue(&scene.attempt).await.map(drop).unwrap();
+    assert_eq!((admin.get(&scene.key).as_deref(), places()), (Some(scene.attempt.owner()), 0));
+    scene.verbs.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
+}
+
+/// The request of a call that has a permit already is repeated while the slot moves.
+#[tokio::test]
+async fn a_repeated_request_for_a_permit_takes_no_other() {
+    let scene = Scene::begin(AMPLE).await;
+    let (admin, family) = (scene.admin(0), format!("{{{}}}", scene.key));
+    let (first, second) = (format!("{family}#1"), format!("{family}#2"));
+    let attempt = scene.verbs.attempt_for_permit(&family, 2, LONG).unwrap();
+    admin.set(&first, "another");
+    scene.verbs.acquire(&attempt).await.unwrap().expect("the second is free");
+    admin.del(&first);
+    let take = Cue::of(["EVALSHA", "EVAL"]).about(&first).times(1);
+    scene.doors.answer(0, take, Answer::error("TRYAGAIN the slot moves"));
+    scene.verbs.acquire(&attempt).await.unwrap().expect("the second is its own");
+    assert_eq!((admin.get(&first), admin.get(&second).as_deref()), (None, Some(attempt.owner())));
+    scene.verbs.release(&attempt, None, Duration::ZERO).await.unwrap();
+}
+
 /// Goal: a node that was cut off says that the cluster is down for ever, and who only renews hears nothing else.
 #[tokio::test]
 async fn a_renewal_leaves_a_node_that_was_cut_off() {

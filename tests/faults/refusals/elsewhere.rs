@@ -207,7 +207,8 @@ async fn a_wrong_login_at_sentinels_is_refused() {
         "{error:?}"
     );
     let credentials = Credentials::password("right");
-    let locker = ample(&url).sentinel_credentials(credentials).connect().await.unwrap();
+    // They have priority over those of the URL.
+    let locker = ample(&wrong).sentinel_credentials(credentials).connect().await.unwrap();
     locker.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 

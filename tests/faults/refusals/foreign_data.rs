@@ -8,6 +8,7 @@ use rstest::rstest;
 use crate::support::{
     FENCE, KEY, LIMIT, Runs, connect_ample, decorated, freed, second_request_held, server_and_proxy,
 };
+use crate::waiting::support::QUEUE;
 
 #[tokio::test]
 async fn data_of_another_type_is_an_error_and_stays() {
@@ -148,6 +149,20 @@ async fn a_fence_counter_without_a_number_is_an_error() {
         freed(&server).await;
         assert_eq!(dump(&admin, FENCE), before, "{command:?}");
     }
+}
+
+/// A waiter that cannot be granted the lock is put back.
+#[tokio::test]
+async fn a_queue_beside_such_a_fence_counter_has_an_end() {
+    let (server, admin, locker) = prepared().await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    admin.set(FENCE, "text");
+    let waiter = "1000 0123456789abcdef.1764000000000000";
+    admin.command::<()>(&["RPUSH", QUEUE, waiter]);
+    guard.release().await.unwrap();
+    freed(&server).await;
+    assert_eq!(admin.command::<Vec<String>>(&["LRANGE", QUEUE, "0", "-1"]), [waiter]);
+    assert!((1..=30_000).contains(&admin.pttl(QUEUE)), "{} ms", admin.pttl(QUEUE));
 }
 
 async fn prepared() -> (Server, Admin, Locker) {

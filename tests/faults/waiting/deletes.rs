@@ -80,6 +80,24 @@ async fn a_waiter_marks_the_lock_and_is_handed_it() {
     assert_eq!(deletions(&server.admin()), 1, "the one that the mark has refused");
 }
 
+/// A permit has no mark, so that the command would pass over those who wait.
+#[tokio::test]
+async fn a_permit_is_not_released_by_the_command() {
+    let (server, locker) = server_and_locker().await;
+    let permit = |locker: &Locker| locker.lock("p").permits(2).wait(LIMIT).acquire();
+    let (first, second) = (permit(&locker).await.unwrap(), permit(&locker).await.unwrap());
+    let other = connect(&server.url()).await;
+    let waiter = tokio::spawn(permit(&other));
+    let (admin, queue) = (server.admin(), "lockable:queue:#:disLock:{p}");
+    let places = || admin.command::<u64>(&["LLEN", queue]);
+    wait::until_async(LIMIT, async || places() == 1).await;
+    first.release().await.unwrap();
+    let third = within("a permit", AT_ONCE, waiter).await.unwrap().unwrap();
+    second.release().await.unwrap();
+    third.release().await.unwrap();
+    assert_eq!(deletions(&admin), 0);
+}
+
 #[tokio::test]
 async fn a_marked_lock_is_renewed_and_extended() {
     let (server, locker) = server_and_locker().await;

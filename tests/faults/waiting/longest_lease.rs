@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::{LockRequest, Locker};
 use lockable_tests::wait;
 
@@ -54,6 +55,45 @@ async fn is_granted_with_a_fence_counter_ahead_of_time() {
     assert!(server.admin().pttl(FENCE) > 0);
     guard.release().await.unwrap();
 }
+
+/// Goal: a call that joins its queue without a try lengthens the life of the fence counter: its grant does not.
+#[tokio::test]
+async fn keeps_its_fence_counter_while_it_is_waited_for() {
+    let (server, locker) = server_and_locker().await;
+    let admin = server.admin();
+    let holder = locker.lock("k").acquire().await.unwrap();
+    assert!(admin.pttl(FENCE) <= FENCE_LIFE);
+    let waiter = tokio::spawn(longest(&locker).acquire());
+    queued(&server, 1).await;
+    assert!(admin.pttl(FENCE) > FENCE_LIFE);
+    holder.release().await.unwrap();
+    release_last(&server, waiter.await.unwrap().unwrap()).await;
+}
+
+/// The same for permits. Method: it takes the place of a call that has left.
+#[tokio::test]
+async fn keeps_the_fence_counter_of_permits_too() {
+    let (server, locker) = server_and_locker().await;
+    let (other, admin) = (connect(&server.url()).await, server.admin());
+    let permit = |locker: &Locker| locker.lock("k").permits(2).wait(LIMIT).acquire();
+    let held = [permit(&other).await.unwrap(), permit(&other).await.unwrap()];
+    let short = [tokio::spawn(permit(&locker)), tokio::spawn(permit(&locker))];
+    let long = tokio::spawn(longest(&locker).permits(2).acquire());
+    let queue = "lockable:queue:#:disLock:{k}";
+    wait::until_async(LIMIT, async || admin.command::<u64>(&["LLEN", queue]) == 2).await;
+    let life = || admin.pttl(&fence_counter("disLock:{k}").unwrap());
+    assert!(life() <= FENCE_LIFE);
+    short[0].abort();
+    wait::until_async(LIMIT, async || life() > FENCE_LIFE).await;
+    for guard in held {
+        guard.release().await.unwrap();
+    }
+    long.await.unwrap().unwrap().release().await.unwrap();
+    short[1].abort();
+}
+
+/// How many milliseconds a fence counter lives for short leases.
+const FENCE_LIFE: i64 = 600_000;
 
 fn longest(locker: &Locker) -> LockRequest {
     locker.lock("k").expire(LONGEST).wait(LIMIT)

@@ -194,3 +194,19 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 const MOST_PERMITS: u32 = 64;
 
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_names_are_those_of_the_permits() {
+        for (prefix, key) in [("", "a"), ("shop:", "a"), ("{shop}:", "a"), ("", "{a}:b")] {
+            let locker = Locker::builder().url("memory://").prefix(prefix).connect_lazy().unwrap();
+            let names = names(&locker.admin(), key, Some(2));
+            let permit = locker.lock(key).permits(2).acquire().await.unwrap();
+            assert_eq!(permit.lease().key().as_str(), format!("{prefix}{}", names[0]));
+            assert_eq!(names.len(), 2);
+        }
+    }
+}

@@ -349,6 +349,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn locks_that_have_ended_are_not_counted() {
+        let store = Memory::open("").unwrap();
+        acquire(&store, &attempt("k"));
+        // In scope, the trait would hide the functions of the store.
+        let size = || crate::backend::Administration::size(&store);
+        assert_eq!(size().await.unwrap(), 1);
+        tokio::time::advance(Ttl::DEFAULT.duration()).await;
+        assert_eq!(size().await.unwrap(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn expired_entries_are_swept() {
         let store = Memory::open("").unwrap();
         for number in 0..1_000 {

@@ -97,6 +97,16 @@ fn bytes_are_no_text() {
     assert_eq!(LockValue::new(vec![0xFF, 0xFE]).text(), "");
 }
 
+/// A listing reads the beginning alone.
+#[test]
+fn a_long_value_is_known_by_its_beginning() {
+    let of_length = |length: usize| LockValue::new(vec![b'x'; length]);
+    let beginning = of_length(LockValue::MAX_BYTES);
+    assert!(beginning.is_of(&beginning) && beginning.is_of(&of_length(5_000)));
+    assert!(!of_length(7).is_of(&of_length(8)) && !of_length(5_000).is_of(&beginning));
+    assert!(!beginning.is_of(&LockValue::new(vec![b'y'; 5_000])));
+}
+
 #[test]
 fn ids_are_read_as_they_are_written() {
     let process = ProcessId::current().unwrap();

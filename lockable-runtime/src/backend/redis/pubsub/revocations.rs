@@ -129,6 +129,22 @@ mod tests {
         Revocation { verb, owner, key: LockKey::prefixed("", key).unwrap(), reason }
     }
 
+    #[tokio::test]
+    async fn another_server_is_tried_after_a_failure() {
+        let tried = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let asked = Arc::clone(&tried);
+        let servers: AnyServer = Arc::new(move |attempt| {
+            asked.lock().unwrap().push(attempt);
+            None
+        });
+        let (channel, reports) = (String::new(), Reports::default());
+        let mut receiver = RevocationReceiver { channel, servers, reports, tries: 0 };
+        for _ in 0..3 {
+            assert!(matches!(receiver.serve().await, End::Failed));
+        }
+        assert_eq!(*tried.lock().unwrap(), [0, 1, 2]);
+    }
+
     #[test]
     fn a_message_arrives_as_it_was_written() {
         for sent in [revocation(Verb::Revoke, "order:7"), revocation(Verb::Forced, "two\nlines")] {

@@ -277,6 +277,21 @@ mod tests {
         assert_eq!(known(&elections), None);
     }
 
+    #[test]
+    fn what_the_former_primary_does_is_no_news_of_the_next() {
+        let elections = Arc::<Elections>::default();
+        let (_, first) = settle(&elections, 0, 1);
+        assert!(announce(&elections, 1, 2));
+        let (_, second) = elections.recent().unwrap();
+        first.doubt();
+        assert_eq!(known(&elections), Some(2));
+        second.doubt();
+        first.works();
+        assert!(elections.known().is_doubted);
+        second.works();
+        assert!(!elections.known().is_doubted);
+    }
+
     /// Two Sentinels may have failed over twice, and a message of the first time is late.
     #[test]
     fn a_late_announcement_is_not_believed() {
