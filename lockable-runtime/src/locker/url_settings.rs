@@ -381,7 +381,9 @@ mod tests {
         ) {
             // Behind what is a port, it may be what is meant.
             let behind_port = before.trim_start_matches(|digit: char| digit.is_ascii_digit());
-            prop_assume!(behind_port == before || !behind_port.starts_with(['/', '?', ',']));
+            if behind_port != before && behind_port.starts_with(['/', '?', ',']) {
+                return Ok(());
+            }
             let url = format!("{scheme}://{user}:{before}canary{after}@{rest}");
             for builder in [Locker::builder().url(&*url), Locker::builder().shared_url(&*url)] {
                 let shown = shown(builder);
