@@ -61,6 +61,18 @@ impl Admin {
         command.query(&mut connection)
     }
 
+    /// Sends commands in one write, so that the server runs none of another client in between.
+    pub fn together(&self, commands: &[&[&str]]) {
+        let mut pipeline = redis::pipe();
+        for words in commands {
+            let (name, arguments) = words.split_first().expect("a command has a name");
+            pipeline.cmd(name).arg(arguments).ignore();
+        }
+        let mut connection = self.connection.lock().expect("no command panics under the lock");
+        let done: RedisResult<()> = pipeline.query(&mut connection);
+        done.unwrap_or_else(|error| panic!("{commands:?} failed: {error}"));
+    }
+
     /// The keys that match a glob-style pattern, sorted.
     pub fn keys(&self, pattern: &str) -> Vec<String> {
         let mut keys: Vec<String> = self.command(&["KEYS", pattern]);

@@ -150,7 +150,6 @@ pub(super) fn give_up_move(world: &World, dice: &mut Dice) -> Effect {
     nap(latency * 5);
     let lost = time(master);
     cluster.give_up_move(slot(quiet_lock()));
-    admin.command::<()>(&["CLIENT", "UNPAUSE"]);
     doors(world).for_each(|door| door.delay(Duration::ZERO));
     Effect { felt: LEASE, lost: Some(lost) }
 }

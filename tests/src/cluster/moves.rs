@@ -46,11 +46,13 @@ impl Cluster {
         self.transfer_under_way(slot).end()
     }
 
-    /// Ends a move without having moved the slot: what the target has of it is deleted.
+    /// Ends a move without having moved the slot: what the target has of it is deleted. Then a pause of the source ends.
     pub fn give_up_move(&self, slot: u16) {
         let transfer = self.transfer_under_way(slot);
-        transfer.source.command::<()>(&["CLUSTER", "SETSLOT", &transfer.slot, "STABLE"]);
         forget(&transfer.target, &transfer.slot, &transfer.source_id);
+        // Where Valkey sends it on to replicas, it is a write.
+        let stable = ["CLUSTER", "SETSLOT", &transfer.slot, "STABLE"];
+        transfer.source.together(&[&["CLIENT", "UNPAUSE"], &stable]);
     }
 
     /// Ends a move of which the master of the slot does not know, because it was promoted meanwhile: the target deletes
