@@ -48,6 +48,29 @@ async fn a_dead_master_hinders_no_connection() {
     }
 }
 
+/// Goal: most masters die at once, and the URL names none of the replicas that are promoted.
+/// Method: the one that is left is a minority of the masters, so what it says needs the replicas' word.
+#[tokio::test]
+async fn replicas_of_dead_masters_are_found_by_the_map() {
+    let cluster = Cluster::builder().steady().start();
+    let masters: Vec<_> = cluster.first_masters().collect();
+    let locker = connect_ample(&cluster.url_of([masters[0]])).await;
+    let names = [masters[1], masters[2]].map(|master| cluster.name_at(master, "disLock:"));
+    let keys = names.each_ref().map(|name| name.trim_start_matches("disLock:"));
+    for key in keys {
+        locker.lock(key).try_run(async {}).await.unwrap().unwrap();
+    }
+    let replicas = names.each_ref().map(|name| cluster.replica_of(name).admin());
+    masters[1..].iter().for_each(|master| master.kill());
+    for replica in replicas {
+        replica.command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
+    }
+    for key in keys {
+        let works = async || matches!(locker.lock(key).try_run(async {}).await, Ok(Some(())));
+        wait::until_async(LIMIT, works).await;
+    }
+}
+
 /// No one waits for a seed that gives no answer while another one has given it.
 #[tokio::test]
 async fn a_dead_and_a_frozen_seed_cost_nothing() {
