@@ -20,13 +20,13 @@ use crate::backend::redis::wire::command::{self, pipeline};
 use crate::types::clock::{Moment, boot_time, timer_on, within};
 use crate::types::slot::Slot;
 
-/// Waits until most of those that are asked have answered, or none is left.
-pub(super) async fn collect_most(
+/// Waits until there are the maps of most of that number of nodes, or none is left.
+pub(super) async fn collect_most_of(
+    count: usize,
     running: &mut JoinSet<MapAnswer>,
     (maps, faults): (&mut Vec<Map>, &mut Vec<Fault>),
 ) {
-    let enough = maps.len() + running.len() / 2 + 1;
-    while maps.len() < enough
+    while maps.len() * 2 <= count
         && let Some(answered) = running.join_next().await
     {
         match answered {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::map_requests::{MapAnswer, collect_most, collect_soon, request_map, request_map_anew};
+use super::map_requests::{
+    MapAnswer, collect_most_of, collect_soon, request_map, request_map_anew,
+};
 use super::maps::{Map, undisputed};
 use super::slots::Slots;
 use crate::backend::Fault;
@@ -54,13 +56,14 @@ impl Slots {
             .map(|master| request_map(master, limit))
             .collect();
         let mut count = running.len();
-        collect_most(&mut running, (&mut maps, &mut faults)).await;
+        collect_most_of(count, &mut running, (&mut maps, &mut faults)).await;
         let has_master = !maps.is_empty();
         if maps.len() * 2 <= count {
             let replicas = self.table().replicas().take(MAX_AT_ONCE).cloned().collect();
             let mut running = self.request_maps(replicas, self.opener.connect_deadline / 2);
-            count += running.len();
-            collect_most(&mut running, (&mut maps, &mut faults)).await;
+            // Where no master answers, most of the replicas decide.
+            count = running.len() + if has_master { count } else { 0 };
+            collect_most_of(count, &mut running, (&mut maps, &mut faults)).await;
         }
         if maps.is_empty() {
             // All nodes may have other addresses now, which the names of the URL lead to.
