@@ -2,7 +2,7 @@
 
 use lockable_tests::{Cluster, Proxy, Server, wait};
 
-use crate::support::{LIMIT, ample, connect_ample, in_time};
+use crate::support::{LIMIT, ample, connect_ample, impatient, in_time};
 
 /// By its address, and one by a name.
 #[tokio::test]
@@ -54,13 +54,21 @@ async fn a_dead_master_hinders_no_connection() {
 async fn replicas_of_dead_masters_are_found_by_the_map() {
     let cluster = Cluster::builder().steady().start();
     let masters: Vec<_> = cluster.first_masters().collect();
-    let locker = connect_ample(&cluster.url_of([masters[0]])).await;
-    let names = [masters[1], masters[2]].map(|master| cluster.name_at(master, "disLock:"));
-    let keys = names.each_ref().map(|name| name.trim_start_matches("disLock:"));
+    let names = [0, 1, 2].map(|number| cluster.name_at(masters[number], "disLock:"));
+    // A map names a replica once that has received something.
+    for (master, name) in masters.iter().zip(&names) {
+        master.admin().set(name, "");
+        master.admin().del(name);
+    }
+    let map = || masters[0].admin().command::<Vec<Vec<redis::Value>>>(&["CLUSTER", "SLOTS"]);
+    wait::until(LIMIT, || map().iter().all(|shard| shard.len() > 3));
+    // A dead node is tried until a deadline.
+    let locker = impatient(&cluster.url_of([masters[0]])).connect().await.unwrap();
+    let keys = [1, 2].map(|number| names[number].trim_start_matches("disLock:"));
     for key in keys {
         locker.lock(key).try_run(async {}).await.unwrap().unwrap();
     }
-    let replicas = names.each_ref().map(|name| cluster.replica_of(name).admin());
+    let replicas = [1, 2].map(|number| cluster.replica_of(&names[number]).admin());
     masters[1..].iter().for_each(|master| master.kill());
     for replica in replicas {
         replica.command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
