@@ -226,7 +226,7 @@ mod tests {
         for (took, pause) in [(10, 40), (900, 1_000)] {
             let start = tokio::time::Instant::now();
             let state = behind_a_page(listing(), Duration::from_millis(took)).await;
-            let State::Pausing(until, _) = state else { panic!("it goes on at once") };
+            let State::Pausing(until, _) = state else { panic!("it does not pause") };
             until.await;
             assert_eq!(start.elapsed(), Duration::from_millis(took + pause));
         }
