@@ -12,7 +12,7 @@ use lockable_tests::Pace;
 use tokio::task::yield_now;
 
 use crate::cancellation::give_up_after;
-use crate::fixture::{Fixture, KEY, NAME, hold, run_in_time};
+use crate::fixture::{KEY, NAME, Store, hold, run_in_time};
 
 every_backend! { one_thread: [
     a_run_gives_what_its_body_gives_and_releases,
@@ -26,7 +26,7 @@ every_backend! { one_thread: [
     a_body_gives_its_value_after_an_unnoticed_loss,
 ] }
 
-async fn a_run_gives_what_its_body_gives_and_releases<F: Fixture>(store: &F) {
+async fn a_run_gives_what_its_body_gives_and_releases(store: &Store) {
     let locker = store.locker().await;
     for round in 0..20 {
         let body = async {
@@ -42,7 +42,7 @@ async fn a_run_gives_what_its_body_gives_and_releases<F: Fixture>(store: &F) {
     assert!(!store.has(NAME));
 }
 
-async fn no_body_starts_while_another_holds_the_lock<F: Fixture>(store: &F) {
+async fn no_body_starts_while_another_holds_the_lock(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = hold(&locker).await;
     let never = async { unreachable!("the body runs without its lock") };
@@ -52,8 +52,8 @@ async fn no_body_starts_while_another_holds_the_lock<F: Fixture>(store: &F) {
 }
 
 /// Also where it ends within the body's first step, when nothing watches it yet.
-async fn a_waiting_body_is_stopped_when_its_lease_ends<F: Fixture>(store: &F) {
-    for blocked in [Duration::ZERO, F::SHORT] {
+async fn a_waiting_body_is_stopped_when_its_lease_ends(store: &Store) {
+    for blocked in [Duration::ZERO, store.short()] {
         let dropped = Cell::new(false);
         let body = async || {
             let _end = OnDrop(|| dropped.set(true));
@@ -69,11 +69,11 @@ async fn a_waiting_body_is_stopped_when_its_lease_ends<F: Fixture>(store: &F) {
 
 /// Goal: one more step of a body whose process was stopped past the lease.
 /// Method: the body blocks its thread that long at its first poll, having asked for the next.
-async fn no_body_is_polled_after_its_lease<F: Fixture>(store: &F) {
+async fn no_body_is_polled_after_its_lease(store: &Store) {
     let polls = Cell::new(0);
     let poll = |cx: &mut Context<'_>| {
         polls.set(polls.get() + 1);
-        store.block(F::SHORT);
+        store.block(store.short());
         cx.waker().wake_by_ref();
         Poll::<()>::Pending
     };
@@ -82,13 +82,13 @@ async fn no_body_is_polled_after_its_lease<F: Fixture>(store: &F) {
     assert_eq!(polls.get(), 1);
 }
 
-async fn blocking_past_the_lease_is_reported_as_completed<F: Fixture>(store: &F) {
-    let error = run_shortly(store, async || store.block(F::SHORT)).await.unwrap_err();
+async fn blocking_past_the_lease_is_reported_as_completed(store: &Store) {
+    let error = run_shortly(store, async || store.block(store.short())).await.unwrap_err();
     assert!(error.is_lost() && error.is_body_finished(), "{error}");
     assert_eq!(error.key(), Some(NAME));
 }
 
-async fn a_panicking_body_releases_and_the_panic_continues<F: Fixture>(store: &F) {
+async fn a_panicking_body_releases_and_the_panic_continues(store: &Store) {
     let locker = store.locker().await;
     for yields in 0..2 {
         let body = async {
@@ -105,7 +105,7 @@ async fn a_panicking_body_releases_and_the_panic_continues<F: Fixture>(store: &F
 
 /// Goal: a body, and what it owns, that outlives its lock.
 /// Method: what the body owns looks for the lock in the store when it is dropped.
-async fn a_body_is_dropped_before_its_lock_is_released<F: Fixture>(store: &F) {
+async fn a_body_is_dropped_before_its_lock_is_released(store: &Store) {
     let locker = store.locker().await;
     let (polls, in_time) = (&Cell::new(0), &Cell::new(0));
     let body = |step: fn() -> Poll<()>| {
@@ -131,7 +131,7 @@ async fn a_body_is_dropped_before_its_lock_is_released<F: Fixture>(store: &F) {
     assert_eq!(in_time.get(), 3, "with its call");
 }
 
-async fn a_stopped_body_leaves_the_next_holder_alone<F: Fixture>(store: &F) {
+async fn a_stopped_body_leaves_the_next_holder_alone(store: &Store) {
     let other = store.locker().await;
     let next = Cell::new(None);
     let body = async || {
@@ -148,7 +148,7 @@ async fn a_stopped_body_leaves_the_next_holder_alone<F: Fixture>(store: &F) {
 }
 
 /// The lease had not passed, so the holder could not know.
-async fn a_body_gives_its_value_after_an_unnoticed_loss<F: Fixture>(store: &F) {
+async fn a_body_gives_its_value_after_an_unnoticed_loss(store: &Store) {
     let body = async {
         store.lose_all_data();
         42
@@ -162,9 +162,9 @@ async fn a_body_gives_its_value_after_an_unnoticed_loss<F: Fixture>(store: &F) {
 }
 
 /// What comes of a body under the fixture's short lease.
-async fn run_shortly<F: Fixture, T>(store: &F, body: impl AsyncFn() -> T) -> Result<T, LockError> {
+async fn run_shortly<T>(store: &Store, body: impl AsyncFn() -> T) -> Result<T, LockError> {
     let locker = store.locker().await;
-    run_in_time(|| locker.lock(KEY).expire(F::SHORT), body).await
+    run_in_time(|| locker.lock(KEY).expire(store.short()), body).await
 }
 
 /// The future's value, or what it panicked with.

@@ -10,7 +10,7 @@ use std::task::Poll;
 use lockable_runtime::Locker;
 use tokio::task::yield_now;
 
-use crate::fixture::{AMPLE, Fixture, KEY, NAME, assert_quiet, hold};
+use crate::fixture::{AMPLE, KEY, NAME, Store, assert_quiet, hold};
 
 every_backend! { one_thread: [
     an_acquisition_given_up_at_any_poll_leaves_nothing,
@@ -29,12 +29,12 @@ every_backend! { one_thread: [
     a_given_up_renewed_call_is_not_renewed,
 ] }
 
-async fn an_acquisition_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+async fn an_acquisition_given_up_at_any_poll_leaves_nothing(store: &Store) {
     leaves_nothing(store, async |locker| locker.lock(KEY).acquire()).await;
 }
 
 /// The first call of a locker connects, which takes more polls.
-async fn a_first_acquisition_dropped_anywhere_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_first_acquisition_dropped_anywhere_leaves_nothing(store: &Store) {
     let latest = Cell::new(None);
     let first = async || {
         let locker = store.builder().connect_lazy().unwrap();
@@ -45,7 +45,7 @@ async fn a_first_acquisition_dropped_anywhere_leaves_nothing<F: Fixture>(store: 
 }
 
 /// A call that comes after a dropped guard waits for its release first.
-async fn an_acquisition_given_up_behind_a_drop_leaves_nothing<F: Fixture>(store: &F) {
+async fn an_acquisition_given_up_behind_a_drop_leaves_nothing(store: &Store) {
     let behind_a_drop = async |locker: &Locker| {
         drop(hold(locker).await);
         locker.lock(KEY).acquire()
@@ -53,7 +53,7 @@ async fn an_acquisition_given_up_behind_a_drop_leaves_nothing<F: Fixture>(store:
     leaves_nothing(store, behind_a_drop).await;
 }
 
-async fn a_given_up_try_spares_the_holder<F: Fixture>(store: &F) {
+async fn a_given_up_try_spares_the_holder(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = hold(&locker).await;
     at_every_poll(async || other.lock(KEY).try_acquire(), async |_| {}).await;
@@ -63,7 +63,7 @@ async fn a_given_up_try_spares_the_holder<F: Fixture>(store: &F) {
     held.release().await.unwrap();
 }
 
-async fn many_given_up_at_once_leave_nothing<F: Fixture>(store: &F) {
+async fn many_given_up_at_once_leave_nothing(store: &Store) {
     let locker = store.locker().await;
     for turns in 0..TURNS {
         let request = |number: u32| locker.lock((number % 50).to_string());
@@ -82,12 +82,12 @@ async fn many_given_up_at_once_leave_nothing<F: Fixture>(store: &F) {
 
 /// Goal: a request that was sent, or was about to be, when everything that drives it went away.
 /// Method: a runtime of its own is dropped after a number of polls, with the call in it.
-async fn a_runtime_that_ends_in_the_middle_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_runtime_that_ends_in_the_middle_leaves_nothing(store: &Store) {
     let locker = store.locker().await;
     for polls in 1..6 {
-        let request = locker.lock(KEY).expire(F::LEASE);
+        let request = locker.lock(KEY).expire(store.lease());
         let interrupted = || {
-            F::runtime().block_on(async {
+            store.runtime().block_on(async {
                 let mut call = Box::pin(request.acquire());
                 if !give_up_after(polls, call.as_mut()).await {
                     tokio::spawn(call);
@@ -102,36 +102,36 @@ async fn a_runtime_that_ends_in_the_middle_leaves_nothing<F: Fixture>(store: &F)
     }
 }
 
-async fn a_run_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_run_given_up_at_any_poll_leaves_nothing(store: &Store) {
     leaves_nothing(store, async |locker| locker.lock(KEY).run(a_few_steps())).await;
 }
 
-async fn a_given_up_renewed_call_is_not_renewed<F: Fixture>(store: &F) {
-    let renewed = |locker: &Locker| locker.lock(KEY).expire(F::LEASE).renew();
+async fn a_given_up_renewed_call_is_not_renewed(store: &Store) {
+    let renewed = |locker: &Locker| locker.lock(KEY).expire(store.lease()).renew();
     leaves_nothing(store, async |locker| renewed(locker).acquire()).await;
-    let run = async |locker: &Locker| renewed(locker).max_hold(F::LEASE).run(a_few_steps());
+    let run = async |locker: &Locker| renewed(locker).max_hold(store.lease()).run(a_few_steps());
     leaves_nothing(store, run).await;
     assert_quiet(store).await;
 }
 
 /// No one has held the lock, so no minimum hold applies.
-async fn an_acquisition_dropped_at_minimum_holds_leaves_nothing<F: Fixture>(store: &F) {
+async fn an_acquisition_dropped_at_minimum_holds_leaves_nothing(store: &Store) {
     let locker = store.locker().await;
     let check = async |is_done| {
         if is_done { store.delete(NAME) } else { assert_nothing_left(store, &locker).await }
     };
-    at_every_poll(async || locker.lock(KEY).min_hold(F::LEASE).acquire(), check).await;
+    at_every_poll(async || locker.lock(KEY).min_hold(store.lease()).acquire(), check).await;
 }
 
-async fn a_release_dropped_at_any_poll_frees_the_lock<F: Fixture>(store: &F) {
+async fn a_release_dropped_at_any_poll_frees_the_lock(store: &Store) {
     let release = async |locker: &Locker| {
-        locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap().release()
+        locker.lock(KEY).expire(store.lease()).renew().acquire().await.unwrap().release()
     };
     leaves_nothing(store, release).await;
     assert_quiet(store).await;
 }
 
-async fn an_extension_dropped_at_any_poll_shortens_nothing<F: Fixture>(store: &F) {
+async fn an_extension_dropped_at_any_poll_shortens_nothing(store: &Store) {
     let locker = store.locker().await;
     let held = Cell::new(None);
     let extend = async || {
@@ -152,7 +152,7 @@ async fn an_extension_dropped_at_any_poll_shortens_nothing<F: Fixture>(store: &F
     at_every_poll(extend, check).await;
 }
 
-async fn an_inspection_given_up_at_any_poll_changes_nothing<F: Fixture>(store: &F) {
+async fn an_inspection_given_up_at_any_poll_changes_nothing(store: &Store) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     let is_there = async || locker.inspect(KEY).await.unwrap().is_some() && guard.lease().is_held();
@@ -160,10 +160,10 @@ async fn an_inspection_given_up_at_any_poll_changes_nothing<F: Fixture>(store: &
     guard.release().await.unwrap();
 }
 
-async fn a_given_up_wait_for_a_loss_misses_nothing<F: Fixture>(store: &F) {
+async fn a_given_up_wait_for_a_loss_misses_nothing(store: &Store) {
     let locker = store.locker().await;
     for polls in 0..3 {
-        let guard = locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap();
+        let guard = locker.lock(KEY).expire(store.lease()).renew().acquire().await.unwrap();
         assert!(!give_up_after(polls.min(1), guard.lease().lost()).await);
         let waiting = guard.lease().clone();
         let waiting = tokio::spawn(async move { waiting.lost().await });
@@ -180,10 +180,7 @@ async fn a_given_up_wait_for_a_loss_misses_nothing<F: Fixture>(store: &F) {
 }
 
 /// Nothing is left of a call that is given up at any point.
-pub(crate) async fn leaves_nothing<F: Fixture, C: Future>(
-    store: &F,
-    start: impl AsyncFn(&Locker) -> C,
-) {
+pub(crate) async fn leaves_nothing<C: Future>(store: &Store, start: impl AsyncFn(&Locker) -> C) {
     let locker = store.locker().await;
     let check = async |_| assert_nothing_left(store, &locker).await;
     at_every_poll(async || start(&locker).await, check).await;
@@ -227,7 +224,7 @@ const TURNS: u32 = 8;
 
 /// The next call of a locker comes after what was given up, and finds the lock free at its
 /// first try.
-async fn assert_nothing_left<F: Fixture>(store: &F, locker: &Locker) {
+async fn assert_nothing_left(store: &Store, locker: &Locker) {
     hold(locker).await.release().await.unwrap();
     assert_eq!(store.locks(), [""; 0]);
 }

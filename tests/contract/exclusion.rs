@@ -7,7 +7,7 @@ use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::Sections;
 use tokio::task::{JoinSet, yield_now};
 
-use crate::fixture::{Fixture, KEY, NAME, hold};
+use crate::fixture::{KEY, NAME, Store, hold};
 
 every_backend! { many_threads: [
     of_many_tries_at_once_one_gets_the_lock,
@@ -22,7 +22,7 @@ every_backend! { many_threads: [
 /// Goal: two sections of one key at the same time, or a token that does not rise, if the backend lets that happen.
 /// Method: many tasks of three lockers want two keys over and over. Some try again and again; some wait, and some of
 /// those in fair turns. Sections end in each of the three ways there are.
-async fn sections_of_many_tasks_never_overlap<F: Fixture>(store: &F) {
+async fn sections_of_many_tasks_never_overlap(store: &Store) {
     let lockers = [store.locker().await, store.locker().await, store.locker().await];
     let sections = Arc::new(Sections::default());
     let mut tasks = JoinSet::new();
@@ -35,7 +35,7 @@ async fn sections_of_many_tasks_never_overlap<F: Fixture>(store: &F) {
     assert_eq!(usize::try_from(sections.finished()), Ok(TASKS * ROUNDS));
 }
 
-async fn of_many_tries_at_once_one_gets_the_lock<F: Fixture>(store: &F) {
+async fn of_many_tries_at_once_one_gets_the_lock(store: &Store) {
     let lockers = [store.locker().await, store.locker().await];
     for _ in 0..10 {
         let mut tries = JoinSet::new();
@@ -51,7 +51,7 @@ async fn of_many_tries_at_once_one_gets_the_lock<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_busy_try_leaves_the_holders_lease_alone<F: Fixture>(store: &F) {
+async fn a_busy_try_leaves_the_holders_lease_alone(store: &Store) {
     let locker = store.locker().await;
     let held = hold(&locker).await;
     assert_eq!(held.lease().key().as_str(), NAME);
@@ -64,7 +64,7 @@ async fn a_busy_try_leaves_the_holders_lease_alone<F: Fixture>(store: &F) {
     held.release().await.unwrap();
 }
 
-async fn keys_that_resemble_each_other_are_different_locks<F: Fixture>(store: &F) {
+async fn keys_that_resemble_each_other_are_different_locks(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let keys =
         ["a", "A", "aa", "a:", ":a", "{a}", "{a}:", "a ", "a\n", "a%3A", "*", "?", "ä", "ａ"];
@@ -80,7 +80,7 @@ async fn keys_that_resemble_each_other_are_different_locks<F: Fixture>(store: &F
     }
 }
 
-async fn another_prefix_is_another_lock<F: Fixture>(store: &F) {
+async fn another_prefix_is_another_lock(store: &Store) {
     let _held = hold(&store.locker().await).await;
     let shop = store.builder().prefix("shop:").connect().await.unwrap();
     let other = hold(&shop).await;
@@ -89,12 +89,10 @@ async fn another_prefix_is_another_lock<F: Fixture>(store: &F) {
     assert!(same.lock(":7").try_acquire().await.unwrap().is_none());
 }
 
-async fn a_lock_outlives_its_locker_and_its_runtime<F: Fixture>(store: &F) {
-    let url = store.url();
-    let elsewhere = move || {
-        let runtime = F::runtime();
-        runtime.block_on(async { hold(&Locker::connect(&url).await.unwrap()).await })
-    };
+async fn a_lock_outlives_its_locker_and_its_runtime(store: &Store) {
+    let (url, runtime) = (store.url(), store.runtime());
+    let elsewhere =
+        move || runtime.block_on(async { hold(&Locker::connect(&url).await.unwrap()).await });
     let held = std::thread::spawn(elsewhere).join().unwrap();
     let locker = store.locker().await;
     assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_tests::wait;
 use tokio::time::Instant;
 
-use crate::fixture::{AMPLE, Fixture, KEY, LIMIT, NAME, hold, hold_shortly};
+use crate::fixture::{AMPLE, KEY, LIMIT, NAME, Store, hold, hold_shortly};
 
 every_backend! { one_thread: [
     a_valid_lease_excludes_every_other_holder,
@@ -16,7 +16,7 @@ every_backend! { one_thread: [
 
 /// Goal: a grant to another while the first holder still says that it holds.
 /// Method: the other tries without a pause from before the lease's end until it gets the lock.
-async fn a_valid_lease_excludes_every_other_holder<F: Fixture>(store: &F) {
+async fn a_valid_lease_excludes_every_other_holder(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let first = hold_shortly(store, &locker).await;
     let second = loop {
@@ -24,7 +24,7 @@ async fn a_valid_lease_excludes_every_other_holder<F: Fixture>(store: &F) {
             break second;
         }
         // Where the fixture controls time, it passes only here.
-        store.block(F::SHORT / 1000);
+        store.block(store.short() / 1000);
     };
     assert!(!first.lease().is_held() && second.lease().is_held());
 }
@@ -32,7 +32,7 @@ async fn a_valid_lease_excludes_every_other_holder<F: Fixture>(store: &F) {
 /// Goal: the two ends of one lease, the holder's own and the store's, in this order.
 /// Method: both remainders are asked for, the store's first. The time that passes between the two
 /// questions can only make the holder's look shorter, so it is taken off the difference.
-async fn the_holder_gives_up_before_the_store_does<F: Fixture>(store: &F) {
+async fn the_holder_gives_up_before_the_store_does(store: &Store) {
     let held = hold(&store.locker().await).await;
     let is_proven = || {
         let start = Instant::now();
@@ -44,7 +44,7 @@ async fn the_holder_gives_up_before_the_store_does<F: Fixture>(store: &F) {
     assert!(held.lease().is_held());
 }
 
-async fn a_stored_lease_is_exactly_as_long_as_asked<F: Fixture>(store: &F) {
+async fn a_stored_lease_is_exactly_as_long_as_asked(store: &Store) {
     let locker = store.locker().await;
     for expire in [Duration::from_millis(7_001), Duration::from_secs(60)] {
         let start = Instant::now();
@@ -58,7 +58,7 @@ async fn a_stored_lease_is_exactly_as_long_as_asked<F: Fixture>(store: &F) {
     }
 }
 
-async fn the_lockers_own_lease_is_its_default<F: Fixture>(store: &F) {
+async fn the_lockers_own_lease_is_its_default(store: &Store) {
     let locker = store.builder().expire(2 * AMPLE).connect().await.unwrap();
     let held = hold(&locker).await;
     assert!(held.lease().remaining() > AMPLE && store.life(NAME).unwrap() > AMPLE);

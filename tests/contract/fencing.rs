@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::{FencingToken, LockGuard};
 
 use crate::cancellation::give_up_after;
-use crate::fixture::{AMPLE, Fixture, KEY, NAME, hold, in_time};
+use crate::fixture::{AMPLE, KEY, NAME, Store, hold, in_time};
 
 every_backend! { one_thread: [
     tokens_rise_from_holder_to_holder,
@@ -17,16 +17,16 @@ every_backend! { one_thread: [
     tokens_rise_over_acquisitions_that_were_given_up,
 ] }
 
-async fn tokens_rise_from_holder_to_holder<F: Fixture>(store: &F) {
+async fn tokens_rise_from_holder_to_holder(store: &Store) {
     rise(store, AMPLE, async |_, guard| guard.release().await.unwrap()).await;
 }
 
-async fn tokens_rise_over_leases_that_passed<F: Fixture>(store: &F) {
-    rise(store, F::SHORT, async |_, _guard| store.pass(NAME).await).await;
+async fn tokens_rise_over_leases_that_passed(store: &Store) {
+    rise(store, store.short(), async |_, _guard| store.pass(NAME).await).await;
 }
 
 /// Some have released their locks by then. The others believe for a while that they hold, which is what fencing is for.
-async fn tokens_rise_over_a_loss_of_all_data<F: Fixture>(store: &F) {
+async fn tokens_rise_over_a_loss_of_all_data(store: &Store) {
     let mut former = None;
     let lose = async |round, guard| {
         former = (round / 2 % 2 == 0).then_some(guard);
@@ -38,7 +38,7 @@ async fn tokens_rise_over_a_loss_of_all_data<F: Fixture>(store: &F) {
 
 /// Goal: a counter that ran ahead of whatever a lost one starts again from.
 /// Method: every grant and every failed try counts; there are many before the loss.
-async fn after_a_rush_tokens_rise_over_a_data_loss<F: Fixture>(store: &F) {
+async fn after_a_rush_tokens_rise_over_a_data_loss(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let mut latest = Latest::default();
     for _ in 0..3 {
@@ -54,7 +54,7 @@ async fn after_a_rush_tokens_rise_over_a_data_loss<F: Fixture>(store: &F) {
     }
 }
 
-async fn tokens_rise_over_acquisitions_that_were_given_up<F: Fixture>(store: &F) {
+async fn tokens_rise_over_acquisitions_that_were_given_up(store: &Store) {
     let locker = store.locker().await;
     let mut latest = Latest::default();
     for polls in 0..5 {
@@ -65,7 +65,7 @@ async fn tokens_rise_over_acquisitions_that_were_given_up<F: Fixture>(store: &F)
     }
 }
 
-async fn a_held_lock_keeps_its_token<F: Fixture>(store: &F) {
+async fn a_held_lock_keeps_its_token(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     let token = guard.lease().fencing_token();
@@ -76,7 +76,7 @@ async fn a_held_lock_keeps_its_token<F: Fixture>(store: &F) {
 }
 
 /// Grants the lock to two lockers in turn; the number of the grant and its guard go to `end`.
-async fn rise<F: Fixture>(store: &F, expire: Duration, mut end: impl AsyncFnMut(u32, LockGuard)) {
+async fn rise(store: &Store, expire: Duration, mut end: impl AsyncFnMut(u32, LockGuard)) {
     let lockers = [store.locker().await, store.locker().await];
     let mut latest = Latest::default();
     for (round, locker) in (0..ROUNDS).zip(lockers.iter().cycle()) {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::panic::resume_unwind;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -24,24 +24,35 @@ pub(crate) use cluster::Sharded;
 pub(crate) use memory::Memory;
 pub(crate) use redis::Redis;
 pub(crate) use sentinel::Sentinel;
+pub(crate) use served::real_time;
 
 use self::shared::Shared;
 
-/// A store of the test's own, with power over its time and its data.
-pub(crate) trait Fixture: Sized {
+/// A store of the test's own. Claims know no more of it, so that each is compiled once for all backends: compiled for
+/// each backend, they took three times as long.
+pub(crate) type Store = dyn Fixture;
+
+/// A claim about a store, or about that of one backend.
+type Claim<F> = for<'a> fn(&'a F) -> Boxed<'a>;
+
+pub(crate) type Boxed<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// What a backend's tests can do with its store: they have power over its time and its data.
+pub(crate) trait Fixture: Sync {
     /// A lease to wait for the end of. On a busy machine it may end between any two steps of a claim.
-    const SHORT: Duration;
+    fn short(&self) -> Duration;
 
     /// A lease that is renewed while a claim takes its steps.
-    const LEASE: Duration;
+    fn lease(&self) -> Duration;
 
     /// How many of these leases a claim may let pass.
-    const LEASES: u32;
+    fn leases(&self) -> u32;
 
-    fn start() -> Self;
+    /// One more store of this backend.
+    fn another(&self) -> Box<Store>;
 
     /// A runtime of one thread, on which the fixture controls the store's time.
-    fn runtime() -> Runtime;
+    fn runtime(&self) -> Runtime;
 
     /// Where the store is. A locker that connects there has nothing in common with the others but
     /// the store, as if it were another process's.
@@ -67,42 +78,48 @@ pub(crate) trait Fixture: Sized {
     fn put_foreign(&self, key: &str, life: Duration);
 
     /// Returns once the store has let the lease under this name pass.
-    async fn pass(&self, key: &str);
-
-    /// Lets so much of the store's time go by.
-    #[expect(clippy::disallowed_methods, reason = "leases end by the store's clock")]
-    async fn elapse(&self, duration: Duration) {
-        tokio::time::sleep(duration).await;
-    }
+    fn pass<'a>(&'a self, key: &'a str) -> Boxed<'a>;
 
     /// Takes the thread's time and lets nothing else run on it meanwhile.
     fn block(&self, duration: Duration);
 
     /// Returns once the condition holds, without letting an [ample](AMPLE) lease pass.
-    async fn eventually(&self, condition: impl FnMut() -> bool);
+    fn wait_for<'a>(&'a self, condition: &'a mut dyn FnMut() -> bool) -> Boxed<'a>;
+}
 
-    async fn locker(&self) -> Locker {
+impl Store {
+    pub(crate) async fn eventually(&self, mut condition: impl FnMut() -> bool) {
+        self.wait_for(&mut condition).await;
+    }
+
+    /// Lets so much of the store's time go by.
+    #[expect(clippy::disallowed_methods, reason = "leases end by the store's clock")]
+    pub(crate) async fn elapse(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+
+    pub(crate) async fn locker(&self) -> Locker {
         self.builder().connect().await.unwrap()
     }
 
     /// No machine is so slow that these deadlines are missed.
-    fn builder(&self) -> LockerBuilder {
+    pub(crate) fn builder(&self) -> LockerBuilder {
         let builder = Locker::builder().url(self.url()).expire(AMPLE);
         builder.command_deadline(LIMIT).connect_deadline(LIMIT)
     }
 
-    fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.keyspace().iter().any(|(name, _)| name == key)
     }
 
     /// All names in the store but for the fence counters.
-    fn locks(&self) -> Vec<String> {
+    pub(crate) fn locks(&self) -> Vec<String> {
         let names = self.keyspace().into_iter().map(|(name, _)| name);
         names.filter(|name| !name.starts_with(FENCES)).collect()
     }
 
     /// How long the lock under this name still lives in the store.
-    fn life(&self, key: &str) -> Option<Duration> {
+    pub(crate) fn life(&self, key: &str) -> Option<Duration> {
         self.keyspace().into_iter().find(|(name, _)| name == key)?.1
     }
 }
@@ -116,24 +133,25 @@ pub(crate) enum Harm {
 }
 
 impl Harm {
-    pub(crate) fn befall<F: Fixture>(self, store: &F) {
+    pub(crate) fn befall(self, store: &Store) {
         match self {
             Self::Deleted => store.delete(NAME),
             Self::Flushed => store.lose_all_data(),
-            Self::Taken => store.put_foreign(NAME, 20 * F::LEASE),
+            Self::Taken => store.put_foreign(NAME, 20 * store.lease()),
         }
     }
 }
 
 /// Runs a claim on one thread; time that the fixture controls is paused there.
-pub(crate) fn one_thread<F: Fixture>(claim: impl AsyncFnOnce(&F) + Send + 'static) {
-    within_limit(|| run(&F::runtime(), claim));
+pub(crate) fn one_thread<F: Fixture + 'static>(start: fn() -> F, claim: Claim<F>) {
+    within_limit(move || run(start, F::runtime, claim));
 }
 
 /// Runs a claim on several threads, in real time.
-pub(crate) fn many_threads<F: Fixture>(claim: impl AsyncFnOnce(&F) + Send + 'static) {
-    let mut runtime = Builder::new_multi_thread();
-    within_limit(move || run(&runtime.worker_threads(4).enable_all().build().unwrap(), claim));
+pub(crate) fn many_threads<F: Fixture + 'static>(start: fn() -> F, claim: Claim<F>) {
+    let runtime =
+        |_: &F| Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    within_limit(move || run(start, runtime, claim));
 }
 
 /// Fails a test that hangs. The limit is real time, whatever the runtime's clock does.
@@ -151,22 +169,27 @@ fn within_limit(test: impl FnOnce() + Send + 'static) {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic));
 }
 
-/// The claim, and then the one that every test makes: nothing is left but fence counters that have an end.
-fn run<F: Fixture>(runtime: &Runtime, claim: impl AsyncFnOnce(&F)) {
+/// The claim, and then the one that every test makes.
+fn run<F: Fixture + 'static>(start: fn() -> F, runtime: fn(&F) -> Runtime, claim: Claim<F>) {
     // Also of a test without servers, so that the next one finds those that the last one has used.
     let _shared = Shared::now();
-    let store = F::start();
-    runtime.block_on(async {
+    let store = start();
+    runtime(&store).block_on(async {
         claim(&store).await;
-        // Otherwise a request that was given up may still be on its way to the store.
-        drained().await;
-        assert_eq!(store.locks(), [""; 0]);
-        for (name, life) in store.keyspace() {
-            let life = life.unwrap_or_else(|| panic!("{name} stays for ever"));
-            assert!(Duration::ZERO < life && life <= FENCE_LIFE, "{name} lives for {life:?}");
-            assert!(name.starts_with(FENCES) && name.contains('{'), "{name}");
-        }
+        assert_clean(&store).await;
     });
+}
+
+/// Nothing is left but fence counters that have an end.
+async fn assert_clean(store: &Store) {
+    // Otherwise a request that was given up may still be on its way to the store.
+    drained().await;
+    assert_eq!(store.locks(), [""; 0]);
+    for (name, life) in store.keyspace() {
+        let life = life.unwrap_or_else(|| panic!("{name} stays for ever"));
+        assert!(Duration::ZERO < life && life <= FENCE_LIFE, "{name} lives for {life:?}");
+        assert!(name.starts_with(FENCES) && name.contains('{'), "{name}");
+    }
 }
 
 /// Waits until the background has nothing left to release.
@@ -215,8 +238,8 @@ pub(crate) async fn hold(locker: &Locker) -> LockGuard {
 }
 
 /// The lock `order:7` for the fixture's short lease, which may be over any time.
-pub(crate) async fn hold_shortly<F: Fixture>(_: &F, locker: &Locker) -> LockGuard {
-    in_time(|| locker.lock(KEY).expire(F::SHORT)).await
+pub(crate) async fn hold_shortly(store: &Store, locker: &Locker) -> LockGuard {
+    in_time(|| locker.lock(KEY).expire(store.short())).await
 }
 
 /// The guard of a short lease. It is asked for once more where a busy machine lets the lease end before its answer.
@@ -249,14 +272,14 @@ pub(crate) async fn run_in_time<T>(
 }
 
 /// The lock `order:7` for the fixture's renewed lease; it must be free.
-pub(crate) async fn hold_renewed<F: Fixture>(_: &F, locker: &Locker) -> LockGuard {
-    locker.lock(KEY).expire(F::LEASE).renew().try_acquire().await.unwrap().unwrap()
+pub(crate) async fn hold_renewed(store: &Store, locker: &Locker) -> LockGuard {
+    locker.lock(KEY).expire(store.lease()).renew().try_acquire().await.unwrap().unwrap()
 }
 
 /// Fails when anything is asked of the store in a time that no renewal waits for.
-pub(crate) async fn assert_quiet<F: Fixture>(store: &F) {
+pub(crate) async fn assert_quiet(store: &Store) {
     let before = (store.requests(), store.locks());
-    store.elapse(F::LEASE / 2).await;
+    store.elapse(store.lease() / 2).await;
     assert_eq!((store.requests(), store.locks()), before, "something is still renewed");
 }
 

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::cancellation::give_up_after;
 use crate::fixture::{
-    AMPLE, Fixture, Harm, KEY, NAME, Redis, assert_quiet, at_once, drained, hold, hold_renewed,
+    AMPLE, Harm, KEY, NAME, Redis, Store, assert_quiet, at_once, drained, hold, hold_renewed,
     hold_shortly,
 };
 
@@ -35,29 +35,29 @@ every_claim! { redis_alone: Redis, one_thread, [
 ] }
 
 /// A wait for the loss that began before the extension does not end with the first lease.
-async fn an_extended_lock_ends_with_its_second_lease<F: Fixture>(store: &F) {
+async fn an_extended_lock_ends_with_its_second_lease(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     loop {
         let guard = hold_shortly(store, &locker).await;
         let mut lost = pin!(guard.lease().lost());
         let (start, waits) = (Instant::now(), at_once(lost.as_mut()).is_none());
-        if !waits || guard.lease().extend(F::LEASE).await.is_err() {
+        if !waits || guard.lease().extend(store.lease()).await.is_err() {
             // The machine was busy until the first lease was over.
             continue;
         }
-        store.elapse(F::SHORT * 5 / 4).await;
+        store.elapse(store.short() * 5 / 4).await;
         let next = other.lock(KEY).try_acquire().await.unwrap();
         assert!(next.is_none() || !guard.lease().is_held());
         drop(next);
         let error = lost.await;
         assert!(error.is_lost() && error.to_string().contains("its lease ended"), "{error}");
-        assert!(start.elapsed() >= F::LEASE * 19 / 20);
+        assert!(start.elapsed() >= store.lease() * 19 / 20);
         store.pass(NAME).await;
         return hold(&other).await.release().await.unwrap();
     }
 }
 
-async fn an_extension_lasts_here_and_in_the_store<F: Fixture>(store: &F) {
+async fn an_extension_lasts_here_and_in_the_store(store: &Store) {
     let guard = hold(&store.locker().await).await;
     let (token, longer) = (guard.lease().fencing_token(), 3 * AMPLE);
     guard.lease().extend(longer).await.unwrap();
@@ -75,7 +75,7 @@ async fn an_extension_lasts_here_and_in_the_store<F: Fixture>(store: &F) {
     assert!(!store.has(NAME));
 }
 
-async fn a_shorter_extension_changes_nothing<F: Fixture>(store: &F) {
+async fn a_shorter_extension_changes_nothing(store: &Store) {
     let guard = hold(&store.locker().await).await;
     for shorter in [Duration::from_millis(10), Duration::from_secs(2)] {
         guard.lease().extend(shorter).await.unwrap();
@@ -85,7 +85,7 @@ async fn a_shorter_extension_changes_nothing<F: Fixture>(store: &F) {
 }
 
 /// The lock may live in the store a little longer, which would then extend it.
-async fn a_lock_is_not_extended_after_its_deadline<F: Fixture>(store: &F) {
+async fn a_lock_is_not_extended_after_its_deadline(store: &Store) {
     let guard = hold_shortly(store, &store.locker().await).await;
     guard.lease().lost().await;
     let before = store.requests();
@@ -95,7 +95,7 @@ async fn a_lock_is_not_extended_after_its_deadline<F: Fixture>(store: &F) {
     assert_eq!((store.requests(), store.locks()), (before, vec![]));
 }
 
-async fn extending_a_lock_finds_it_deleted_or_taken<F: Fixture>(store: &F) {
+async fn extending_a_lock_finds_it_deleted_or_taken(store: &Store) {
     let locker = store.locker().await;
     let harms = [(Harm::Deleted, "it has no holder"), (Harm::Taken, "another holder has it")];
     for (harm, why) in harms {
@@ -111,7 +111,7 @@ async fn extending_a_lock_finds_it_deleted_or_taken<F: Fixture>(store: &F) {
     }
 }
 
-async fn an_invalid_extension_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
+async fn an_invalid_extension_is_refused_before_anything_is_sent(store: &Store) {
     let guard = hold(&store.locker().await).await;
     let (before, life) = (store.requests(), store.life(NAME));
     for duration in [Duration::ZERO, Duration::from_micros(9_999), Duration::MAX] {
@@ -126,7 +126,7 @@ async fn an_invalid_extension_is_refused_before_anything_is_sent<F: Fixture>(sto
     assert!(store.requests() == before && store.life(NAME) <= life);
 }
 
-async fn a_released_lock_is_not_extended<F: Fixture>(store: &F) {
+async fn a_released_lock_is_not_extended(store: &Store) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     let lease = guard.lease().clone();
@@ -142,35 +142,38 @@ async fn a_released_lock_is_not_extended<F: Fixture>(store: &F) {
     next.release().await.unwrap();
 }
 
-async fn a_renewed_lock_is_extended_and_renewed_on<F: Fixture>(store: &F) {
+async fn a_renewed_lock_is_extended_and_renewed_on(store: &Store) {
     let guard = hold_renewed(store, &store.locker().await).await;
-    guard.lease().extend(F::LEASE * 5 / 4).await.unwrap();
+    guard.lease().extend(store.lease() * 5 / 4).await.unwrap();
     renewed(&guard).await;
     assert!(guard.lease().is_held() && store.has(NAME));
     guard.release().await.unwrap();
     assert_quiet(store).await;
 }
 
-async fn what_remains_falls_with_time_and_ends_at_zero<F: Fixture>(store: &F) {
+async fn what_remains_falls_with_time_and_ends_at_zero(store: &Store) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     let mut rest = guard.lease().remaining();
     assert!(rest < AMPLE);
     for _ in 0..3 {
-        store.elapse(F::SHORT / 10).await;
+        store.elapse(store.short() / 10).await;
         let next = guard.lease().remaining();
-        assert!(next + F::SHORT / 10 <= rest + Duration::from_millis(1), "{next:?} after {rest:?}");
+        assert!(
+            next + store.short() / 10 <= rest + Duration::from_millis(1),
+            "{next:?} after {rest:?}"
+        );
         assert!(guard.lease().is_held() && guard.lease().remaining() <= next);
         rest = next;
     }
     guard.release().await.unwrap();
     let guard = hold_shortly(store, &locker).await;
-    store.block(F::SHORT);
+    store.block(store.short());
     assert!(guard.lease().remaining().is_zero() && guard.lease().remaining().is_zero());
     assert!(!guard.lease().is_held() && !guard.lease().is_held() && guard.lease().is_lost());
 }
 
-async fn a_release_says_what_it_found<F: Fixture>(store: &F) {
+async fn a_release_says_what_it_found(store: &Store) {
     let locker = store.locker().await;
     let harms = [
         (Harm::Deleted, "had expired or was deleted"),
@@ -194,13 +197,13 @@ async fn a_release_says_what_it_found<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn a_release_after_a_known_loss_asks_nothing_more<F: Fixture>(store: &F) {
+async fn a_release_after_a_known_loss_asks_nothing_more(store: &Store) {
     let locker = store.locker().await;
     let ends: [fn(LockGuard); 2] =
         [drop, |guard| assert!(at_once(guard.release()).unwrap().unwrap_err().is_lost())];
     for end in ends {
         let guard = hold_renewed(store, &locker).await;
-        store.put_foreign(NAME, 20 * F::LEASE);
+        store.put_foreign(NAME, 20 * store.lease());
         guard.lease().lost().await;
         let before = store.requests();
         end(guard);
@@ -215,13 +218,13 @@ async fn a_release_after_a_known_loss_asks_nothing_more<F: Fixture>(store: &F) {
 /// Method: the thread is blocked from when the server has the request until after the deadline.
 async fn an_extension_answered_after_the_deadline_is_lost(store: &Redis) {
     let locker = store.locker().await;
-    let guard = locker.lock(KEY).expire(Redis::LEASE).acquire().await.unwrap();
-    let mut call = Box::pin(guard.lease().extend(20 * Redis::LEASE));
-    while store.life(NAME).unwrap() <= Redis::LEASE {
+    let guard = locker.lock(KEY).expire(store.lease()).acquire().await.unwrap();
+    let mut call = Box::pin(guard.lease().extend(20 * store.lease()));
+    while store.life(NAME).unwrap() <= store.lease() {
         assert!(!give_up_after(1, call.as_mut()).await, "answered in time");
         yield_now().await;
     }
-    store.block(Redis::LEASE);
+    store.block(store.lease());
     let error = call.await.unwrap_err();
     assert!(error.is_lost() && error.to_string().contains("its lease ended"), "{error}");
     assert!(

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::body::{OnDrop, caught};
 use crate::fixture::{
-    AMPLE, Fixture, KEY, LIMIT, NAME, assert_quiet, at_once, drained, hold, run_in_time,
+    AMPLE, KEY, LIMIT, NAME, Store, assert_quiet, at_once, drained, hold, run_in_time,
 };
 
 every_backend! { one_thread: [
@@ -33,27 +33,27 @@ every_backend! { one_thread: [
     minimum_and_maximum_holds_count_from_the_grant,
 ] }
 
-async fn a_lock_is_taken_for_its_minimum_hold<F: Fixture>(store: &F) {
+async fn a_lock_is_taken_for_its_minimum_hold(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let start = Instant::now();
-    let guard = at_least(&locker, KEY, F::SHORT).acquire().await.unwrap();
+    let guard = at_least(&locker, KEY, store.short()).acquire().await.unwrap();
     let token = guard.lease().fencing_token();
     guard.release().await.unwrap();
     let next = loop {
         if let Some(next) = other.lock(KEY).try_acquire().await.unwrap() {
             break next;
         }
-        store.elapse(F::SHORT / 50).await;
+        store.elapse(store.short() / 50).await;
     };
     let passed = start.elapsed();
-    assert!(passed >= F::SHORT, "{passed:?}");
+    assert!(passed >= store.short(), "{passed:?}");
     // Far less than the lease, which ends it when nothing else does.
     assert!(passed < LIMIT, "{passed:?}");
     assert!(next.lease().fencing_token() > token);
 }
 
 /// One lock for each way in which a hold ends.
-async fn a_minimum_hold_outlasts_every_end_of_a_call<F: Fixture>(store: &F) {
+async fn a_minimum_hold_outlasts_every_end_of_a_call(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let start = Instant::now();
     let least = AMPLE;
@@ -64,7 +64,7 @@ async fn a_minimum_hold_outlasts_every_end_of_a_call<F: Fixture>(store: &F) {
     request("failed").run(async { Err::<(), _>(()) }).await.unwrap().unwrap_err();
     let panicking = async { resume_unwind(Box::new(())) };
     assert!(caught(request("panicked").run::<_>(panicking)).await.is_err());
-    let limited = request("stopped").renew().max_hold(F::SHORT).run(pending::<()>());
+    let limited = request("stopped").renew().max_hold(store.short()).run(pending::<()>());
     assert!(limited.await.unwrap_err().is_max_hold_reached());
     let (send, started) = oneshot::channel();
     let body = async {
@@ -89,17 +89,17 @@ async fn a_minimum_hold_outlasts_every_end_of_a_call<F: Fixture>(store: &F) {
     store.lose_all_data();
 }
 
-async fn a_minimum_hold_that_is_over_delays_nothing<F: Fixture>(store: &F) {
+async fn a_minimum_hold_that_is_over_delays_nothing(store: &Store) {
     let locker = store.locker().await;
-    let guard = at_least(&locker, KEY, F::SHORT / 2).acquire().await.unwrap();
-    store.elapse(F::SHORT).await;
+    let guard = at_least(&locker, KEY, store.short() / 2).acquire().await.unwrap();
+    store.elapse(store.short()).await;
     guard.release().await.unwrap();
     assert!(!store.has(NAME));
     at_least(&locker, KEY, Duration::ZERO).try_run(async {}).await.unwrap().unwrap();
     assert!(!store.has(NAME));
 }
 
-async fn a_minimum_hold_may_last_the_whole_lease<F: Fixture>(store: &F) {
+async fn a_minimum_hold_may_last_the_whole_lease(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = locker.lock(KEY).min_hold(AMPLE).acquire().await.unwrap();
     let start = Instant::now();
@@ -110,9 +110,9 @@ async fn a_minimum_hold_may_last_the_whole_lease<F: Fixture>(store: &F) {
     store.delete(NAME);
 }
 
-async fn a_renewal_does_not_make_a_minimum_hold_longer<F: Fixture>(store: &F) {
+async fn a_renewal_does_not_make_a_minimum_hold_longer(store: &Store) {
     let locker = store.locker().await;
-    let request = locker.lock(KEY).expire(F::LEASE).renew().min_hold(F::LEASE);
+    let request = locker.lock(KEY).expire(store.lease()).renew().min_hold(store.lease());
     let guard = request.acquire().await.unwrap();
     let lease = guard.lease().clone();
     guard.release().await.unwrap();
@@ -120,20 +120,20 @@ async fn a_renewal_does_not_make_a_minimum_hold_longer<F: Fixture>(store: &F) {
     let life = || store.life(NAME).unwrap_or_default();
     let (first, before, start) = (life(), store.requests(), Instant::now());
     // A lease of this length is renewed before that.
-    store.elapse(F::LEASE / 2).await;
+    store.elapse(store.lease() / 2).await;
     let passed = start.elapsed();
     let rest = life();
     let is_shorter = rest.is_zero() || rest + passed <= first + Duration::from_millis(2);
     assert!(is_shorter, "{rest:?} after {passed:?} of {first:?}");
-    assert!(lease.extend(20 * F::LEASE).await.is_err());
+    assert!(lease.extend(20 * store.lease()).await.is_err());
     assert!(life() <= rest);
     assert_eq!(store.requests(), before, "it is still renewed");
     store.delete(NAME);
 }
 
-async fn a_minimum_hold_makes_nothing_again_that_was_lost<F: Fixture>(store: &F) {
+async fn a_minimum_hold_makes_nothing_again_that_was_lost(store: &Store) {
     let locker = store.locker().await;
-    let renewed = || locker.lock(KEY).expire(F::LEASE).renew().min_hold(F::LEASE);
+    let renewed = || locker.lock(KEY).expire(store.lease()).renew().min_hold(store.lease());
     let ends: [fn(LockGuard); 2] = [drop, |guard| drop(at_once(guard.release()))];
     for end in ends {
         // Before anybody has noticed.
@@ -144,16 +144,16 @@ async fn a_minimum_hold_makes_nothing_again_that_was_lost<F: Fixture>(store: &F)
         assert_eq!(store.locks(), [""; 0]);
     }
     let body = async {
-        store.put_foreign(NAME, 20 * F::LEASE);
+        store.put_foreign(NAME, 20 * store.lease());
         pending::<()>().await;
     };
     assert!(renewed().run(body).await.unwrap_err().is_lost());
     drained().await;
-    assert!(store.life(NAME).unwrap() > 10 * F::LEASE);
+    assert!(store.life(NAME).unwrap() > 10 * store.lease());
     store.delete(NAME);
 }
 
-async fn contradicting_hold_times_are_refused_before_anything_is_sent<F: Fixture>(store: &F) {
+async fn contradicting_hold_times_are_refused_before_anything_is_sent(store: &Store) {
     let locker = store.locker().await;
     let before = store.requests();
     let (short, long) = (Duration::from_secs(1), 2 * AMPLE);
@@ -184,13 +184,13 @@ async fn contradicting_hold_times_are_refused_before_anything_is_sent<F: Fixture
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
-async fn a_body_is_stopped_at_its_maximum_hold<F: Fixture>(store: &F) {
+async fn a_body_is_stopped_at_its_maximum_hold(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     // Shorter than the lease, also for a body that may finish, and longer.
     let cases = [
-        (AMPLE, F::SHORT, OnLost::Cancel),
-        (AMPLE, F::SHORT, OnLost::Finish),
-        (F::LEASE, F::LEASE * 5 / 4, OnLost::Cancel),
+        (AMPLE, store.short(), OnLost::Cancel),
+        (AMPLE, store.short(), OnLost::Finish),
+        (store.lease(), store.lease() * 5 / 4, OnLost::Cancel),
     ];
     for (expire, most, on_lost) in cases {
         let (start, in_time) = (Instant::now(), Cell::new(false));
@@ -213,24 +213,24 @@ async fn a_body_is_stopped_at_its_maximum_hold<F: Fixture>(store: &F) {
     assert_quiet(store).await;
 }
 
-async fn a_body_is_not_polled_past_its_maximum_hold<F: Fixture>(store: &F) {
+async fn a_body_is_not_polled_past_its_maximum_hold(store: &Store) {
     let (locker, polls) = (store.locker().await, Cell::new(0));
     let poll = |cx: &mut Context<'_>| {
         polls.set(polls.get() + 1);
-        store.block(F::SHORT);
+        store.block(store.short());
         cx.waker().wake_by_ref();
         Poll::<()>::Pending
     };
-    let request = || at_most(&locker, AMPLE, F::SHORT);
+    let request = || at_most(&locker, AMPLE, store.short());
     let outcome = run_in_time(request, async || poll_fn(poll).await).await;
     assert!(outcome.unwrap_err().is_max_hold_reached());
     assert_eq!(polls.get(), 1);
 }
 
-async fn before_its_maximum_hold_a_body_gives_its_value<F: Fixture>(store: &F) {
+async fn before_its_maximum_hold_a_body_gives_its_value(store: &Store) {
     let locker = store.locker().await;
     let body = async {
-        store.elapse(F::SHORT).await;
+        store.elapse(store.short()).await;
         42
     };
     let request = || at_most(&locker, AMPLE, LIMIT);
@@ -238,17 +238,17 @@ async fn before_its_maximum_hold_a_body_gives_its_value<F: Fixture>(store: &F) {
     assert!(!store.has(NAME));
     request().try_acquire().await.unwrap().unwrap().release().await.unwrap();
     // One that did not ask for the time until it was over held its lock all the while.
-    let brief = || at_most(&locker, AMPLE, F::SHORT);
-    run_in_time(brief, async || store.block(F::SHORT * 3 / 2)).await.unwrap();
-    let endless = at_most(&locker, F::LEASE, Duration::MAX);
+    let brief = || at_most(&locker, AMPLE, store.short());
+    run_in_time(brief, async || store.block(store.short() * 3 / 2)).await.unwrap();
+    let endless = at_most(&locker, store.lease(), Duration::MAX);
     endless.try_run(async {}).await.unwrap().unwrap();
 }
 
-async fn a_guard_is_lost_at_its_maximum_hold<F: Fixture>(store: &F) {
+async fn a_guard_is_lost_at_its_maximum_hold(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let most = F::LEASE / 2;
+    let most = store.lease() / 2;
     let start = Instant::now();
-    let first = at_most(&locker, F::LEASE, most).acquire().await.unwrap();
+    let first = at_most(&locker, store.lease(), most).acquire().await.unwrap();
     let lease = first.lease();
     for _ in 0..2 {
         let error = lease.lost().await;
@@ -259,22 +259,22 @@ async fn a_guard_is_lost_at_its_maximum_hold<F: Fixture>(store: &F) {
     assert!(
         !first.lease().is_held() && !first.lease().is_lost() && first.lease().remaining().is_zero()
     );
-    assert!(first.lease().extend(20 * F::LEASE).await.unwrap_err().is_max_hold_reached());
+    assert!(first.lease().extend(20 * store.lease()).await.unwrap_err().is_max_hold_reached());
     // It is this holder's all the same, and ends with its lease.
     assert!(store.has(NAME) && other.lock(KEY).try_acquire().await.unwrap().is_none());
     // No renewal comes any more: the lock ends within one lease.
     let (before, life) = (store.requests(), store.life(NAME).unwrap());
-    assert!(life <= F::LEASE);
+    assert!(life <= store.lease());
     store.pass(NAME).await;
     assert_eq!(store.requests(), before, "it is still renewed");
     drop(first);
-    let second = at_most(&locker, AMPLE, F::SHORT).try_acquire().await.unwrap().unwrap();
+    let second = at_most(&locker, AMPLE, store.short()).try_acquire().await.unwrap().unwrap();
     assert!(second.lease().lost().await.is_max_hold_reached());
     second.release().await.unwrap();
     assert!(!store.has(NAME));
 }
 
-async fn a_maximum_hold_bounds_what_remains<F: Fixture>(store: &F) {
+async fn a_maximum_hold_bounds_what_remains(store: &Store) {
     let guard = at_most(&store.locker().await, AMPLE, LIMIT).acquire().await.unwrap();
     assert!(guard.lease().is_held() && guard.lease().remaining() <= LIMIT);
     guard.lease().extend(2 * AMPLE).await.unwrap();
@@ -283,22 +283,22 @@ async fn a_maximum_hold_bounds_what_remains<F: Fixture>(store: &F) {
     assert!(!store.has(NAME));
 }
 
-async fn blocking_past_maximum_hold_and_lease_is_a_loss<F: Fixture>(store: &F) {
+async fn blocking_past_maximum_hold_and_lease_is_a_loss(store: &Store) {
     let locker = store.locker().await;
     let body = async || {
         // So that no renewal makes it last longer.
-        store.put_foreign(NAME, F::SHORT);
-        store.block(F::SHORT);
+        store.put_foreign(NAME, store.short());
+        store.block(store.short());
     };
-    let outcome = run_in_time(|| at_most(&locker, F::SHORT, F::SHORT / 2), body).await;
+    let outcome = run_in_time(|| at_most(&locker, store.short(), store.short() / 2), body).await;
     let error = outcome.unwrap_err();
     assert!(error.is_lost() && error.is_body_finished(), "{error}");
     store.delete(NAME);
 }
 
-async fn minimum_and_maximum_holds_count_from_the_grant<F: Fixture>(store: &F) {
+async fn minimum_and_maximum_holds_count_from_the_grant(store: &Store) {
     let locker = store.locker().await;
-    let (least, most) = (2 * F::SHORT, F::SHORT);
+    let (least, most) = (2 * store.short(), store.short());
     let (start, granted) = (Instant::now(), Cell::new(Duration::ZERO));
     let body = async || {
         granted.set(start.elapsed());

@@ -3,7 +3,7 @@
 use lockable_runtime::LockErrorKind;
 use std::time::Duration;
 
-use crate::fixture::{Fixture, KEY, NAME, Redis, hold, hold_shortly};
+use crate::fixture::{KEY, NAME, Redis, Store, hold, hold_shortly};
 
 every_backend! { one_thread: [
     a_held_lock_has_one_and_says_how_long,
@@ -21,7 +21,7 @@ every_claim! { redis_alone: Redis, one_thread, [
     a_holder_shows_no_owner_token,
 ] }
 
-async fn a_held_lock_has_one_and_says_how_long<F: Fixture>(store: &F) {
+async fn a_held_lock_has_one_and_says_how_long(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let expire = Duration::from_secs(40);
     let guard = locker.lock(KEY).expire(expire).acquire().await.unwrap();
@@ -39,16 +39,16 @@ async fn a_held_lock_has_one_and_says_how_long<F: Fixture>(store: &F) {
     assert_ne!(locker.inspect(KEY).await.unwrap(), first);
 }
 
-async fn a_lock_whose_lease_passed_has_no_holder<F: Fixture>(store: &F) {
+async fn a_lock_whose_lease_passed_has_no_holder(store: &Store) {
     let locker = store.locker().await;
     let _guard = hold_shortly(store, &locker).await;
     let holder = locker.inspect(KEY).await.unwrap();
-    assert!(holder.is_none_or(|holder| holder.remaining().unwrap() <= F::SHORT));
+    assert!(holder.is_none_or(|holder| holder.remaining().unwrap() <= store.short()));
     store.pass(NAME).await;
     assert_eq!(locker.inspect(KEY).await.unwrap(), None);
 }
 
-async fn another_clients_lock_has_a_holder<F: Fixture>(store: &F) {
+async fn another_clients_lock_has_a_holder(store: &Store) {
     let locker = store.locker().await;
     let life = Duration::from_secs(40);
     store.put_foreign(NAME, life);
@@ -58,9 +58,9 @@ async fn another_clients_lock_has_a_holder<F: Fixture>(store: &F) {
     assert_eq!(locker.inspect(KEY).await.unwrap(), None);
 }
 
-async fn a_minimum_hold_has_a_holder_after_the_release<F: Fixture>(store: &F) {
+async fn a_minimum_hold_has_a_holder_after_the_release(store: &Store) {
     let locker = store.locker().await;
-    let least = 5 * F::LEASE;
+    let least = 5 * store.lease();
     let guard = locker.lock(KEY).expire(5 * least).min_hold(least).acquire().await.unwrap();
     guard.release().await.unwrap();
     let rest = locker.inspect(KEY).await.unwrap().unwrap().remaining().unwrap();
@@ -68,7 +68,7 @@ async fn a_minimum_hold_has_a_holder_after_the_release<F: Fixture>(store: &F) {
     store.lose_all_data();
 }
 
-async fn the_prefix_precedes_an_inspected_key<F: Fixture>(store: &F) {
+async fn the_prefix_precedes_an_inspected_key(store: &Store) {
     let locker = store.locker().await;
     let shop = store.builder().prefix("shop:").connect().await.unwrap();
     let guard = hold(&shop).await;
@@ -78,7 +78,7 @@ async fn the_prefix_precedes_an_inspected_key<F: Fixture>(store: &F) {
     assert!(bare.inspect(guard.lease().key().as_str()).await.unwrap().is_some());
 }
 
-async fn inspecting_a_free_or_held_lock_changes_nothing<F: Fixture>(store: &F) {
+async fn inspecting_a_free_or_held_lock_changes_nothing(store: &Store) {
     let locker = store.locker().await;
     assert_eq!(locker.inspect(KEY).await.unwrap(), None);
     assert_eq!(store.keyspace(), vec![]);
@@ -90,7 +90,7 @@ async fn inspecting_a_free_or_held_lock_changes_nothing<F: Fixture>(store: &F) {
     assert_eq!(locker.inspect(KEY).await.unwrap(), None);
 }
 
-async fn a_body_may_inspect_its_own_lock<F: Fixture>(store: &F) {
+async fn a_body_may_inspect_its_own_lock(store: &Store) {
     let locker = store.locker().await;
     let body = async { locker.inspect(KEY).await.unwrap() };
     assert!(locker.lock(KEY).run(body).await.unwrap().is_some());

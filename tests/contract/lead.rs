@@ -9,7 +9,7 @@ use lockable_runtime::{Leading, LockErrorKind, Locker};
 use lockable_tests::wait;
 use tokio::sync::mpsc::unbounded_channel;
 
-use crate::fixture::{Fixture, Harm, KEY, LIMIT, Memory, NAME, Redis, drained};
+use crate::fixture::{Harm, KEY, LIMIT, Memory, NAME, Redis, Store, drained};
 
 every_backend! { one_thread: [
     a_leader_whose_body_returns_resigns,
@@ -22,7 +22,7 @@ every_backend! { one_thread: [
 every_claim! { memory_alone: Memory, one_thread, [a_leader_leads_for_longer_than_a_lease] }
 every_claim! { redis_alone: Redis, one_thread, [a_campaign_outlives_other_data_at_its_key] }
 
-async fn a_leader_whose_body_returns_resigns<F: Fixture>(store: &F) {
+async fn a_leader_whose_body_returns_resigns(store: &Store) {
     let locker = store.locker().await;
     let (send, mut started) = unbounded_channel();
     let (end, ends) = tokio::sync::oneshot::channel();
@@ -45,7 +45,7 @@ async fn a_leader_whose_body_returns_resigns<F: Fixture>(store: &F) {
     assert!(!probe.is_leader() && !store.has(NAME));
 }
 
-async fn one_of_those_that_campaign_leads<F: Fixture>(store: &F) {
+async fn one_of_those_that_campaign_leads(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let terms = Terms::default();
     let (first, second) = (terms.campaign(&locker), terms.campaign(&other));
@@ -53,7 +53,7 @@ async fn one_of_those_that_campaign_leads<F: Fixture>(store: &F) {
     let tasks = [tokio::spawn(first), tokio::spawn(second)];
     let [one, two] = &mut probes;
     assert!(tokio::select! { leads = one.changed() => leads, leads = two.changed() => leads });
-    store.elapse(F::SHORT).await;
+    store.elapse(store.short()).await;
     assert_eq!(probes.iter().filter(|probe| probe.is_leader()).count(), 1);
     assert_eq!(terms.begun(), 1);
     for task in tasks {
@@ -76,7 +76,7 @@ async fn a_leader_leads_for_longer_than_a_lease(store: &Memory) {
     drained().await;
 }
 
-async fn a_leader_that_is_dropped_resigns<F: Fixture>(store: &F) {
+async fn a_leader_that_is_dropped_resigns(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let terms = Terms::default();
     let (first, second) = (terms.campaign(&locker), terms.campaign(&other));
@@ -94,7 +94,7 @@ async fn a_leader_that_is_dropped_resigns<F: Fixture>(store: &F) {
     assert_eq!(terms.begun(), 2);
 }
 
-async fn a_leader_that_was_stopped_campaigns_again<F: Fixture>(store: &F) {
+async fn a_leader_that_was_stopped_campaigns_again(store: &Store) {
     let locker = store.locker().await;
     let (terms, admin) = (Terms::default(), locker.admin());
     let leading = terms.campaign(&locker);
@@ -140,7 +140,7 @@ async fn a_campaign_outlives_other_data_at_its_key(store: &Redis) {
     drained().await;
 }
 
-async fn what_no_campaign_can_win_ends_them<F: Fixture>(store: &F) {
+async fn what_no_campaign_can_win_ends_them(store: &Store) {
     let locker = store.locker().await;
     let body = |_| pending::<()>();
     for (request, kind) in [

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lockable_runtime::{LockError, LockRequest};
 
-use crate::fixture::{FENCE, Fixture, KEY, NAME, hold};
+use crate::fixture::{FENCE, KEY, NAME, Store, hold};
 
 every_backend! { one_thread: [
     an_invalid_key_is_refused_before_anything_is_sent,
@@ -22,7 +22,7 @@ every_backend! { one_thread: [
     locks_of_one_slot_share_a_fence_counter,
 ] }
 
-async fn an_invalid_key_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
+async fn an_invalid_key_is_refused_before_anything_is_sent(store: &Store) {
     let locker = store.locker().await;
     let too_long = "k".repeat(1025 - "disLock:".len());
     let before = store.requests();
@@ -40,7 +40,7 @@ async fn an_invalid_key_is_refused_before_anything_is_sent<F: Fixture>(store: &F
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
-async fn an_invalid_lease_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
+async fn an_invalid_lease_is_refused_before_anything_is_sent(store: &Store) {
     let locker = store.locker().await;
     let before = store.requests();
     for expire in [Duration::ZERO, Duration::from_micros(9_999), Duration::MAX] {
@@ -51,7 +51,7 @@ async fn an_invalid_lease_is_refused_before_anything_is_sent<F: Fixture>(store: 
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
-async fn one_try_with_terms_of_waiting_is_refused<F: Fixture>(store: &F) {
+async fn one_try_with_terms_of_waiting_is_refused(store: &Store) {
     let locker = store.locker().await;
     let before = store.requests();
     for limit in [Duration::ZERO, Duration::from_secs(1)] {
@@ -70,7 +70,7 @@ async fn one_try_with_terms_of_waiting_is_refused<F: Fixture>(store: &F) {
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
-async fn the_longest_key_and_the_shortest_lease_are_good<F: Fixture>(store: &F) {
+async fn the_longest_key_and_the_shortest_lease_are_good(store: &Store) {
     let locker = store.locker().await;
     let key = "k".repeat(1024 - "disLock:".len());
     let guard = locker.lock(&key).acquire().await.unwrap();
@@ -83,7 +83,7 @@ async fn the_longest_key_and_the_shortest_lease_are_good<F: Fixture>(store: &F) 
     }
 }
 
-async fn a_lockers_lease_is_checked_when_it_is_built<F: Fixture>(store: &F) {
+async fn a_lockers_lease_is_checked_when_it_is_built(store: &Store) {
     // Redis adds the lease to its calendar, in 63 bits.
     let endless = Duration::from_millis(i64::MAX.unsigned_abs());
     let before = store.requests();
@@ -105,7 +105,7 @@ async fn a_lockers_lease_is_checked_when_it_is_built<F: Fixture>(store: &F) {
     assert_eq!(store.requests(), before);
 }
 
-async fn a_request_that_is_never_acquired_does_nothing<F: Fixture>(store: &F) {
+async fn a_request_that_is_never_acquired_does_nothing(store: &Store) {
     let locker = store.locker().await;
     let before = store.requests();
     drop(locker.lock(KEY));
@@ -114,7 +114,7 @@ async fn a_request_that_is_never_acquired_does_nothing<F: Fixture>(store: &F) {
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
-async fn a_released_lock_leaves_one_fence_for_ten_minutes<F: Fixture>(store: &F) {
+async fn a_released_lock_leaves_one_fence_for_ten_minutes(store: &Store) {
     let locker = store.locker().await;
     for _ in 0..20 {
         hold(&locker).await.release().await.unwrap();
@@ -127,7 +127,7 @@ async fn a_released_lock_leaves_one_fence_for_ten_minutes<F: Fixture>(store: &F)
     assert!(minutes(9) < *life && *life <= minutes(10), "{life:?}");
 }
 
-async fn the_fence_of_a_long_lease_outlives_it_tenfold<F: Fixture>(store: &F) {
+async fn the_fence_of_a_long_lease_outlives_it_tenfold(store: &Store) {
     let hour = Duration::from_secs(3600);
     let guard = store.locker().await.lock(KEY).expire(hour).acquire().await.unwrap();
     let life = store.life(FENCE).unwrap();
@@ -137,7 +137,7 @@ async fn the_fence_of_a_long_lease_outlives_it_tenfold<F: Fixture>(store: &F) {
     store.lose_all_data();
 }
 
-async fn locks_of_one_slot_share_a_fence_counter<F: Fixture>(store: &F) {
+async fn locks_of_one_slot_share_a_fence_counter(store: &Store) {
     let locker = store.locker().await;
     let mut tokens = Vec::new();
     for key in ["{user}:7", "{user}:8", "{user}:7"] {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::body::OnDrop;
 use crate::cancellation::give_up_after;
 use crate::fixture::{
-    AMPLE, Fixture, Harm, KEY, LIMIT, NAME, Redis, assert_quiet, at_once, hold, hold_renewed,
+    AMPLE, Harm, KEY, LIMIT, NAME, Redis, Store, assert_quiet, at_once, hold, hold_renewed,
     hold_shortly, in_time,
 };
 
@@ -41,7 +41,7 @@ every_claim! { redis_alone: Redis, one_thread, [
     a_loss_is_found_after_the_locker_was_dropped,
 ] }
 
-async fn a_holder_hears_of_its_loss_at_its_deadline<F: Fixture>(store: &F) {
+async fn a_holder_hears_of_its_loss_at_its_deadline(store: &Store) {
     let guard = hold_shortly(store, &store.locker().await).await;
     let (start, rest) = (Instant::now(), guard.lease().remaining());
     let lease = guard.lease().clone();
@@ -57,13 +57,13 @@ async fn a_holder_hears_of_its_loss_at_its_deadline<F: Fixture>(store: &F) {
     assert!(guard.lease().is_lost() && lease.is_lost() && !lease.is_held());
 }
 
-async fn a_holder_hears_of_a_refused_renewal<F: Fixture>(store: &F) {
+async fn a_holder_hears_of_a_refused_renewal(store: &Store) {
     let locker = store.locker().await;
     let harms = [(Harm::Deleted, "it has no holder"), (Harm::Taken, "another holder has it")];
     for (harm, why) in harms {
         let guard = hold_renewed(store, &locker).await;
         // So that its deadline is far.
-        guard.lease().extend(20 * F::LEASE).await.unwrap();
+        guard.lease().extend(20 * store.lease()).await.unwrap();
         let lease = guard.lease().clone();
         harm.befall(store);
         let losses = async { tokio::join!(guard.lease().lost(), lease.lost()) };
@@ -80,12 +80,12 @@ async fn a_holder_hears_of_a_refused_renewal<F: Fixture>(store: &F) {
 
 /// Goal: a signal that comes when the lease of a released lock would have ended.
 /// Method: some wait since before the release and some since after it, past that time.
-async fn a_released_lock_has_no_loss<F: Fixture>(store: &F) {
+async fn a_released_lock_has_no_loss(store: &Store) {
     let locker = store.locker().await;
     let (mut leases, mut losses) = (Vec::new(), JoinSet::new());
     let ends: [fn(LockGuard); 2] = [drop, |guard| drop(at_once(guard.release()))];
     for end in ends {
-        let guard = locker.lock(KEY).expire(F::LEASE).acquire().await.unwrap();
+        let guard = locker.lock(KEY).expire(store.lease()).acquire().await.unwrap();
         let [lease, same] = [guard.lease(), guard.lease()].map(Clone::clone);
         leases.push(guard.lease().clone());
         losses.spawn(async move { lease.lost().await });
@@ -93,47 +93,47 @@ async fn a_released_lock_has_no_loss<F: Fixture>(store: &F) {
         end(guard);
         losses.spawn(async move { same.lost().await });
     }
-    let lost = timeout(F::LEASE * 6 / 5, losses.join_next()).await;
+    let lost = timeout(store.lease() * 6 / 5, losses.join_next()).await;
     assert!(lost.is_err(), "{lost:?}");
     assert!(leases.iter().all(|lease| !lease.is_lost() && !lease.is_held()));
 }
 
-async fn the_end_of_a_lease_is_signalled_before_it<F: Fixture>(store: &F) {
+async fn the_end_of_a_lease_is_signalled_before_it(store: &Store) {
     let locker = store.locker().await;
-    let guard = locker.lock(KEY).expire(F::LEASE).acquire().await.unwrap();
+    let guard = locker.lock(KEY).expire(store.lease()).acquire().await.unwrap();
     let lease = guard.lease();
-    let left = timeout(LIMIT, lease.ending_within(F::LEASE / 2)).await.unwrap();
-    assert!(left <= F::LEASE / 2 && lease.remaining() <= left, "{left:?}");
+    let left = timeout(LIMIT, lease.ending_within(store.lease() / 2)).await.unwrap();
+    assert!(left <= store.lease() / 2 && lease.remaining() <= left, "{left:?}");
     // Its end is nearer than that already.
-    let nearer = timeout(LIMIT, lease.ending_within(F::LEASE)).await.unwrap();
+    let nearer = timeout(LIMIT, lease.ending_within(store.lease())).await.unwrap();
     assert!(nearer <= left, "{nearer:?} {left:?}");
-    lease.extend(2 * F::LEASE).await.unwrap();
-    assert!(!give_up_after(1, lease.ending_within(F::LEASE / 2)).await, "it waits again");
-    let again = timeout(LIMIT, lease.ending_within(F::LEASE)).await.unwrap();
-    assert!(again <= F::LEASE, "{again:?}");
+    lease.extend(2 * store.lease()).await.unwrap();
+    assert!(!give_up_after(1, lease.ending_within(store.lease() / 2)).await, "it waits again");
+    let again = timeout(LIMIT, lease.ending_within(store.lease())).await.unwrap();
+    assert!(again <= store.lease(), "{again:?}");
     let after = lease.clone();
     guard.release().await.unwrap();
-    assert!(!give_up_after(1, after.ending_within(F::LEASE)).await, "it was released");
+    assert!(!give_up_after(1, after.ending_within(store.lease())).await, "it was released");
 }
 
-async fn the_signal_before_the_end_knows_every_end<F: Fixture>(store: &F) {
+async fn the_signal_before_the_end_knows_every_end(store: &Store) {
     let locker = store.locker().await;
-    let request = locker.lock(KEY).expire(2 * F::LEASE).renew().max_hold(F::LEASE);
+    let request = locker.lock(KEY).expire(2 * store.lease()).renew().max_hold(store.lease());
     let guard = request.acquire().await.unwrap();
-    let left = timeout(LIMIT, guard.lease().ending_within(F::LEASE / 2)).await.unwrap();
-    assert!(left <= F::LEASE / 2, "{left:?}");
+    let left = timeout(LIMIT, guard.lease().ending_within(store.lease() / 2)).await.unwrap();
+    assert!(left <= store.lease() / 2, "{left:?}");
     guard.release().await.unwrap();
     let guard = hold_renewed(store, &locker).await;
     let early = guard.lease().ending_within(AMPLE);
     assert!(!give_up_after(1, early).await, "its renewal is not even due");
     // So that its deadline is far.
-    guard.lease().extend(20 * F::LEASE).await.unwrap();
+    guard.lease().extend(20 * store.lease()).await.unwrap();
     Harm::Deleted.befall(store);
-    let left = timeout(LIMIT, guard.lease().ending_within(F::LEASE / 2)).await.unwrap();
+    let left = timeout(LIMIT, guard.lease().ending_within(store.lease() / 2)).await.unwrap();
     assert!(left.is_zero() && guard.lease().is_lost(), "{left:?}");
 }
 
-async fn every_waiter_hears_of_the_loss<F: Fixture>(store: &F) {
+async fn every_waiter_hears_of_the_loss(store: &Store) {
     let locker = store.locker().await;
     let guard = locker.lock(KEY).acquire().await.unwrap();
     let mut waiting = JoinSet::new();
@@ -150,7 +150,7 @@ async fn every_waiter_hears_of_the_loss<F: Fixture>(store: &F) {
     assert!(losses.iter().all(|error| error.to_string() == losses[0].to_string()));
 }
 
-async fn a_loss_stays_while_later_holders_come_and_go<F: Fixture>(store: &F) {
+async fn a_loss_stays_while_later_holders_come_and_go(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let lost = hold_shortly(store, &locker).await;
     store.pass(NAME).await;
@@ -162,7 +162,7 @@ async fn a_loss_stays_while_later_holders_come_and_go<F: Fixture>(store: &F) {
                 && !lost.lease().is_held()
                 && lost.lease().remaining().is_zero()
         );
-        assert!(lost.lease().extend(F::LEASE).await.unwrap_err().is_lost());
+        assert!(lost.lease().extend(store.lease()).await.unwrap_err().is_lost());
         assert!(at_once(lost.lease().lost()).is_some_and(|error| error.is_lost()));
         assert!(at_once(lost.lease().lost()).is_some_and(|error| error.is_lost()));
         next.release().await.unwrap();
@@ -171,28 +171,28 @@ async fn a_loss_stays_while_later_holders_come_and_go<F: Fixture>(store: &F) {
     assert!(lost.release().await.unwrap_err().is_lost());
 }
 
-async fn a_refused_holder_stays_lost<F: Fixture>(store: &F) {
+async fn a_refused_holder_stays_lost(store: &Store) {
     let locker = store.locker().await;
-    let guard = in_time(|| locker.lock(KEY).expire(F::SHORT).renew()).await;
-    store.put_foreign(NAME, 20 * F::LEASE);
+    let guard = in_time(|| locker.lock(KEY).expire(store.short()).renew()).await;
+    store.put_foreign(NAME, 20 * store.lease());
     let why = guard.lease().lost().await.to_string();
     store.delete(NAME);
     // Still the first reason, also past the deadline.
-    store.elapse(F::SHORT).await;
+    store.elapse(store.short()).await;
     assert!(guard.lease().is_lost() && guard.lease().remaining().is_zero());
     assert_eq!(guard.lease().lost().await.to_string(), why);
 }
 
-async fn a_body_is_not_polled_after_a_refused_renewal<F: Fixture>(store: &F) {
+async fn a_body_is_not_polled_after_a_refused_renewal(store: &Store) {
     let (deleted, was_lost) = (Cell::new(false), Cell::new(false));
-    let call = guarded(&store.locker().await, F::LEASE, async |lease: Lease| {
+    let call = guarded(&store.locker().await, store.lease(), async |lease: Lease| {
         loop {
             // The loss may be found at the start of a poll; then that is the last.
             assert!(!was_lost.replace(lease.is_lost()), "polled after the loss");
             if !deleted.replace(true) {
                 store.delete(NAME);
             }
-            store.elapse(F::LEASE / 100).await;
+            store.elapse(store.lease() / 100).await;
         }
     })
     .await;
@@ -202,7 +202,7 @@ async fn a_body_is_not_polled_after_a_refused_renewal<F: Fixture>(store: &F) {
 }
 
 /// The lock is taken by another while the body's lease ends, and not a moment before.
-async fn a_stopped_body_is_dropped_before_the_next_holder<F: Fixture>(store: &F) {
+async fn a_stopped_body_is_dropped_before_the_next_holder(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let dropped = Cell::new(false);
     let body = async {
@@ -215,10 +215,10 @@ async fn a_stopped_body_is_dropped_before_the_next_holder<F: Fixture>(store: &F)
                 assert!(dropped.get(), "two at the same time");
                 return next;
             }
-            store.elapse(F::LEASE / 500).await;
+            store.elapse(store.lease() / 500).await;
         }
     };
-    let mut run = pin!(locker.lock(KEY).expire(F::LEASE / 2).run(body));
+    let mut run = pin!(locker.lock(KEY).expire(store.lease() / 2).run(body));
     while !store.has(NAME) {
         assert!(!give_up_after(1, run.as_mut()).await);
         yield_now().await;
@@ -228,23 +228,23 @@ async fn a_stopped_body_is_dropped_before_the_next_holder<F: Fixture>(store: &F)
     next.release().await.unwrap();
 }
 
-async fn a_body_may_finish_after_a_refused_renewal<F: Fixture>(store: &F) {
-    let request = store.locker().await.lock(KEY).expire(F::LEASE).renew();
+async fn a_body_may_finish_after_a_refused_renewal(store: &Store) {
+    let request = store.locker().await.lock(KEY).expire(store.lease()).renew();
     let body = async {
-        store.put_foreign(NAME, 20 * F::LEASE);
-        store.elapse(F::LEASE / 2).await;
+        store.put_foreign(NAME, 20 * store.lease());
+        store.elapse(store.lease() / 2).await;
         42
     };
     assert_eq!(request.on_lost(OnLost::Finish).run(body).await.unwrap(), 42);
     // The other holder's lock was left alone.
-    assert!(store.life(NAME).unwrap() > 15 * F::LEASE);
+    assert!(store.life(NAME).unwrap() > 15 * store.lease());
     store.delete(NAME);
 }
 
-async fn a_body_that_may_finish_knows_of_its_loss<F: Fixture>(store: &F) {
+async fn a_body_that_may_finish_knows_of_its_loss(store: &Store) {
     let locker = store.locker().await;
     let polls = Cell::new(0);
-    let value = finishing(&locker, F::LEASE / 2, async |lease: Lease| {
+    let value = finishing(&locker, store.lease() / 2, async |lease: Lease| {
         assert!(lease.is_held() && !lease.is_lost());
         assert!(lease.lost().await.is_lost());
         poll_fn(|cx| {
@@ -260,9 +260,9 @@ async fn a_body_that_may_finish_knows_of_its_loss<F: Fixture>(store: &F) {
     assert_eq!(polls.get(), 5);
 }
 
-async fn a_lease_is_over_after_its_body<F: Fixture>(store: &F) {
+async fn a_lease_is_over_after_its_body(store: &Store) {
     let locker = store.locker().await;
-    let lease = guarded(&locker, F::LEASE, async |lease: Lease| lease).await.unwrap();
+    let lease = guarded(&locker, store.lease(), async |lease: Lease| lease).await.unwrap();
     assert!(!lease.is_held() && !lease.is_lost() && at_once(lease.lost()).is_none());
     hold(&locker).await.release().await.unwrap();
 }
@@ -276,16 +276,16 @@ async fn a_lock_that_comes_back_stays_lost(store: &Redis) {
     store.admin_of(NAME).set(NAME, &owner);
     assert_quiet(store).await;
     assert!(guard.lease().is_lost() && guard.lease().remaining().is_zero());
-    assert!(guard.lease().extend(Redis::LEASE).await.unwrap_err().is_lost());
+    assert!(guard.lease().extend(store.lease()).await.unwrap_err().is_lost());
     assert_eq!(store.admin_of(NAME).pttl(NAME), -1);
     store.delete(NAME);
 }
 
 async fn blocking_over_a_refused_renewal_is_reported_as_completed(store: &Redis) {
-    let call = guarded(&store.locker().await, Redis::LEASE, async |lease: Lease| {
+    let call = guarded(&store.locker().await, store.lease(), async |lease: Lease| {
         store.delete(NAME);
         while !lease.is_lost() {
-            store.block(Redis::LEASE / 100);
+            store.block(store.lease() / 100);
         }
     })
     .await;
@@ -307,11 +307,11 @@ async fn a_loss_is_found_when_the_connection_returns(store: &Redis) {
 
 async fn a_loss_is_found_after_the_locker_was_dropped(store: &Redis) {
     let locker = store.locker().await;
-    let renewed = locker.lock("other").expire(Redis::LEASE).renew().acquire().await.unwrap();
+    let renewed = locker.lock("other").expire(store.lease()).renew().acquire().await.unwrap();
     let guard = hold(&locker).await;
     drop(locker);
     // The renewal has a connection of its own by then, which it finds broken at its next turn.
-    store.elapse(Redis::LEASE / 2).await;
+    store.elapse(store.lease() / 2).await;
     break_connections_and_lose_all_data(store);
     assert!(renewed.lease().lost().await.is_lost());
     let error = timeout(LIMIT, guard.lease().lost()).await.unwrap();

@@ -40,7 +40,8 @@ macro_rules! every_claim {
                 #[test]
                 $(#[$attribute])?
                 fn $claim() {
-                    crate::fixture::$runtime::<crate::fixture::$fixture>(super::$claim);
+                    let start = crate::fixture::$fixture::start;
+                    crate::fixture::$runtime(start, |store| Box::pin(super::$claim(store)));
                 }
             )*
         }

@@ -9,7 +9,7 @@ use lockable_runtime::{HolderKind, LockError, LockErrorKind, LockGuard, Locker};
 use tokio::time::Instant;
 
 use crate::body::caught;
-use crate::fixture::{AMPLE, Fixture, Harm, KEY, LIMIT, NAME, drained};
+use crate::fixture::{AMPLE, Harm, KEY, LIMIT, NAME, Store, drained};
 
 every_backend! { one_thread: [
     a_run_that_ended_well_is_done,
@@ -23,7 +23,7 @@ every_backend! { one_thread: [
     a_lock_is_kept_only_where_that_can_be_seen,
 ] }
 
-async fn a_run_that_ended_well_is_done<F: Fixture>(store: &F) {
+async fn a_run_that_ended_well_is_done(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     run(&locker).await.keep(AMPLE).await.unwrap();
     let life = store.life(NAME).unwrap();
@@ -39,7 +39,7 @@ async fn a_run_that_ended_well_is_done<F: Fixture>(store: &F) {
         assert!(request().try_run(async {}).await.unwrap().is_none());
         // A call of another kind finds another holder.
         assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
-        let waiting = locker.lock(KEY).wait(F::SHORT).acquire().await;
+        let waiting = locker.lock(KEY).wait(store.short()).acquire().await;
         assert!(waiting.unwrap_err().is_wait_limit_reached());
     }
     let holder = other.inspect(KEY).await.unwrap().unwrap();
@@ -49,29 +49,29 @@ async fn a_run_that_ended_well_is_done<F: Fixture>(store: &F) {
     store.delete(NAME);
 }
 
-async fn what_is_done_has_an_end<F: Fixture>(store: &F) {
+async fn what_is_done_has_an_end(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let start = Instant::now();
     let guard = run(&locker).await;
-    store.elapse(F::SHORT / 2).await;
-    guard.keep(F::SHORT).await.unwrap();
+    store.elapse(store.short() / 2).await;
+    guard.keep(store.short()).await.unwrap();
     let next = loop {
         match other.lock(KEY).once().acquire().await {
             Ok(guard) => break guard,
             Err(error) => assert!(error.is_done(), "{error}"),
         }
-        store.elapse(F::SHORT / 50).await;
+        store.elapse(store.short() / 50).await;
     };
     let passed = start.elapsed();
-    assert!(passed >= F::SHORT && passed < LIMIT, "{passed:?}");
+    assert!(passed >= store.short() && passed < LIMIT, "{passed:?}");
     // It was over before this one ended, so it is not left taken for any time.
-    store.elapse(F::SHORT).await;
-    next.keep(F::SHORT).await.unwrap();
+    store.elapse(store.short()).await;
+    next.keep(store.short()).await.unwrap();
     assert!(!store.has(NAME));
 }
 
 /// One lock for each way in which a run ends.
-async fn a_run_that_did_not_end_well_is_repeated<F: Fixture>(store: &F) {
+async fn a_run_that_did_not_end_well_is_repeated(store: &Store) {
     let locker = store.locker().await;
     let request = |key: &str| locker.lock(key).once();
     request("released").acquire().await.unwrap().release().await.unwrap();
@@ -85,7 +85,7 @@ async fn a_run_that_did_not_end_well_is_repeated<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_run_is_done_only_under_its_lease<F: Fixture>(store: &F) {
+async fn a_run_is_done_only_under_its_lease(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     for harm in [Harm::Deleted, Harm::Flushed, Harm::Taken] {
         let guard = run(&locker).await;
@@ -96,14 +96,14 @@ async fn a_run_is_done_only_under_its_lease<F: Fixture>(store: &F) {
         }
         run(&other).await.release().await.unwrap();
     }
-    let request = locker.lock(KEY).once().renew().max_hold(F::SHORT);
+    let request = locker.lock(KEY).once().renew().max_hold(store.short());
     let guard = request.acquire().await.unwrap();
     assert!(guard.lease().lost().await.is_max_hold_reached());
     guard.keep(AMPLE).await.unwrap();
     run(&other).await.release().await.unwrap();
 }
 
-async fn calls_that_wait_for_a_run_hear_that_it_is_done<F: Fixture>(store: &F) {
+async fn calls_that_wait_for_a_run_hear_that_it_is_done(store: &Store) {
     let holder = store.locker().await;
     let guard = run(&holder).await;
     let mut waiting = Vec::new();
@@ -130,7 +130,7 @@ async fn calls_that_wait_for_a_run_hear_that_it_is_done<F: Fixture>(store: &F) {
 }
 
 /// Also where others wait, which changes the mark.
-async fn what_is_done_is_not_what_a_minimum_hold_keeps<F: Fixture>(store: &F) {
+async fn what_is_done_is_not_what_a_minimum_hold_keeps(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let request = locker.lock(KEY).min_hold(AMPLE);
     request.acquire().await.unwrap().release().await.unwrap();
@@ -138,13 +138,13 @@ async fn what_is_done_is_not_what_a_minimum_hold_keeps<F: Fixture>(store: &F) {
         let error = other.lock(KEY).once().wait(wait).acquire().await.unwrap_err();
         assert!(error.is_wait_limit_reached() && !error.is_done(), "{error}");
     }
-    let both = locker.lock(KEY).once().min_hold(F::SHORT).acquire().await.unwrap_err();
+    let both = locker.lock(KEY).once().min_hold(store.short()).acquire().await.unwrap_err();
     assert_eq!(both.kind(), LockErrorKind::InvalidOption);
     drained().await;
     store.delete(NAME);
 }
 
-async fn an_operator_has_a_run_repeated<F: Fixture>(store: &F) {
+async fn an_operator_has_a_run_repeated(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     run(&locker).await.keep(AMPLE).await.unwrap();
     let admin = other.admin();
@@ -160,7 +160,7 @@ async fn an_operator_has_a_run_repeated<F: Fixture>(store: &F) {
 }
 
 /// Also where its body has ended well before it is stopped, as one under a guard.
-async fn a_run_that_is_revoked_is_not_done<F: Fixture>(store: &F) {
+async fn a_run_that_is_revoked_is_not_done(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let revoke = async || {
         let admin = other.admin();
@@ -181,7 +181,7 @@ async fn a_run_that_is_revoked_is_not_done<F: Fixture>(store: &F) {
     run(&other).await.release().await.unwrap();
 }
 
-async fn a_lock_is_kept_only_where_that_can_be_seen<F: Fixture>(store: &F) {
+async fn a_lock_is_kept_only_where_that_can_be_seen(store: &Store) {
     let locker = store.locker().await;
     for (request, period) in [
         (locker.lock(KEY), AMPLE),

@@ -7,7 +7,7 @@ use lockable_runtime::{Holder, HolderKind, LockError, LockErrorKind, Locker};
 use lockable_tests::wait;
 
 use crate::cancellation::at_every_poll;
-use crate::fixture::{AMPLE, Fixture, KEY, LIMIT, assert_quiet, drained, hold, hold_renewed};
+use crate::fixture::{AMPLE, KEY, LIMIT, Store, assert_quiet, drained, hold, hold_renewed};
 
 every_backend! { one_thread: [
     a_paused_lock_says_why_to_those_who_find_it_busy,
@@ -47,7 +47,7 @@ fn says_why(error: &LockError) -> bool {
     error.is_busy() && text.contains("the lock is paused until 2") && text.ends_with(REASON)
 }
 
-async fn a_paused_lock_says_why_to_those_who_find_it_busy<F: Fixture>(store: &F) {
+async fn a_paused_lock_says_why_to_those_who_find_it_busy(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     pause(&locker).await;
     for locker in [&locker, &other] {
@@ -68,7 +68,7 @@ async fn a_paused_lock_says_why_to_those_who_find_it_busy<F: Fixture>(store: &F)
     assert_quiet(store).await;
 }
 
-async fn a_pause_leaves_nothing_in_its_process<F: Fixture>(store: &F) {
+async fn a_pause_leaves_nothing_in_its_process(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold_renewed(store, &locker).await;
     let lease = guard.lease().clone();
@@ -79,7 +79,7 @@ async fn a_pause_leaves_nothing_in_its_process<F: Fixture>(store: &F) {
     let holder = seen.holder();
     assert_eq!((holder.kind(), holder.process()), (HolderKind::Paused, None));
     assert_eq!((holder.pause_reason(), holder.request_id()), (Some(REASON), None));
-    assert!(holder.held_since().is_some() && holder.remaining().unwrap() > F::LEASE);
+    assert!(holder.held_since().is_some() && holder.remaining().unwrap() > store.lease());
     // No one is at work who could be asked.
     let admin = other.admin();
     let asked = admin.revoke(&seen, "x").grace(Duration::ZERO).await.unwrap();
@@ -88,14 +88,14 @@ async fn a_pause_leaves_nothing_in_its_process<F: Fixture>(store: &F) {
     assert_eq!(store.locks(), [""; 0]);
 }
 
-async fn a_pause_ends_by_itself<F: Fixture>(store: &F) {
+async fn a_pause_ends_by_itself(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    hold(&locker).await.into_pause(F::SHORT, REASON).await.unwrap();
+    hold(&locker).await.into_pause(store.short(), REASON).await.unwrap();
     let waiting = tokio::spawn(other.lock(KEY).acquire());
     waiting.await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn a_pause_is_no_run_of_once<F: Fixture>(store: &F) {
+async fn a_pause_is_no_run_of_once(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let once = |locker: &Locker| locker.lock(KEY).once();
     once(&locker).acquire().await.unwrap().into_pause(AMPLE, REASON).await.unwrap();
@@ -108,7 +108,7 @@ async fn a_pause_is_no_run_of_once<F: Fixture>(store: &F) {
     waiting.await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn a_resumed_lock_goes_to_those_who_wait<F: Fixture>(store: &F) {
+async fn a_resumed_lock_goes_to_those_who_wait(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     pause(&locker).await;
     let waiters =
@@ -124,7 +124,7 @@ async fn a_resumed_lock_goes_to_those_who_wait<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_pause_in_the_place_of_a_hold_lets_no_one_in<F: Fixture>(store: &F) {
+async fn a_pause_in_the_place_of_a_hold_lets_no_one_in(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold_renewed(store, &locker).await;
     let token = guard.lease().fencing_token();
@@ -153,7 +153,7 @@ async fn a_pause_in_the_place_of_a_hold_lets_no_one_in<F: Fixture>(store: &F) {
     resume(&locker).await;
 }
 
-async fn a_set_is_paused_as_a_whole<F: Fixture>(store: &F) {
+async fn a_set_is_paused_as_a_whole(store: &Store) {
     let locker = store.locker().await;
     let keys = ["a", "b"];
     let set = async || locker.lock_all(keys).acquire().await.unwrap();
@@ -173,14 +173,14 @@ async fn a_set_is_paused_as_a_whole<F: Fixture>(store: &F) {
     assert!(locker.inspect("a").await.unwrap().is_none());
 }
 
-async fn all_permits_are_paused<F: Fixture>(store: &F) {
+async fn all_permits_are_paused(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let all = locker.lock(KEY).all_permits(3).acquire().await.unwrap();
     all.into_pauses(AMPLE, REASON).await.unwrap();
     drained().await;
     let permit = || other.lock(KEY).permits(3);
     assert!(permit().try_acquire().await.unwrap().is_none());
-    for limit in [Duration::ZERO, F::SHORT] {
+    for limit in [Duration::ZERO, store.short()] {
         let error = permit().wait(limit).acquire().await.unwrap_err();
         assert!(says_why(&error), "{limit:?}: {error}");
     }
@@ -194,7 +194,7 @@ async fn all_permits_are_paused<F: Fixture>(store: &F) {
     permit().try_acquire().await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn a_pause_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_pause_given_up_at_any_poll_leaves_nothing(store: &Store) {
     let locker = store.locker().await;
     let start = async || hold(&locker).await.into_pause(AMPLE, REASON);
     let check = async |is_paused| {
@@ -207,7 +207,7 @@ async fn a_pause_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
     at_every_poll(start, check).await;
 }
 
-async fn a_pause_is_at_most_a_day<F: Fixture>(store: &F) {
+async fn a_pause_is_at_most_a_day(store: &Store) {
     let locker = store.locker().await;
     let day = Duration::from_secs(86_400);
     for length in [Duration::ZERO, 2 * day] {
@@ -220,7 +220,7 @@ async fn a_pause_is_at_most_a_day<F: Fixture>(store: &F) {
     resume(&locker).await;
 }
 
-async fn a_drained_locker_acquires_nothing_new<F: Fixture>(store: &F) {
+async fn a_drained_locker_acquires_nothing_new(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     let ticket = other.lock("b").acquire().await.unwrap().into_ticket(AMPLE).await.unwrap();
@@ -245,11 +245,12 @@ async fn a_drained_locker_acquires_nothing_new<F: Fixture>(store: &F) {
     hold(&other).await.release().await.unwrap();
 }
 
-async fn a_call_that_waits_ends_when_its_locker_is_drained<F: Fixture>(store: &F) {
+async fn a_call_that_waits_ends_when_its_locker_is_drained(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let (guard, permit) =
         (hold(&other).await, locker.lock("p").permits(2).acquire().await.unwrap());
-    let renewed = locker.lock("p").permits(2).expire(F::LEASE).renew().acquire().await.unwrap();
+    let renewed =
+        locker.lock("p").permits(2).expire(store.lease()).renew().acquire().await.unwrap();
     let waiting = [
         tokio::spawn(locker.lock(KEY).acquire()),
         tokio::spawn(locker.lock(KEY).wait(LIMIT).acquire()),
@@ -270,7 +271,7 @@ async fn a_call_that_waits_ends_when_its_locker_is_drained<F: Fixture>(store: &F
     assert!(set.await.unwrap().unwrap_err().is_unavailable());
     wait::until_async(LIMIT, async || admin.queue(KEY).await.unwrap().is_empty()).await;
     // What runs ends as it would.
-    store.elapse(F::LEASE).await;
+    store.elapse(store.lease()).await;
     assert!([&guard, &permit, &renewed].iter().all(|guard| guard.lease().is_held()));
     for guard in [guard, permit, renewed] {
         guard.release().await.unwrap();

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use crate::fixture::{AMPLE, Fixture, LIMIT, drained};
+use crate::fixture::{AMPLE, LIMIT, Store, drained};
 
 const KEY: &str = "k";
 
@@ -64,7 +64,7 @@ fn names(guards: &[LockGuard]) -> Vec<&str> {
     guards.iter().map(|guard| guard.lease().key().as_str()).collect()
 }
 
-async fn a_key_has_as_many_holders_as_permits<F: Fixture>(store: &F) {
+async fn a_key_has_as_many_holders_as_permits(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let mut guards = vec![take(&locker, 3).await.unwrap(), take(&other, 3).await.unwrap()];
     guards.push(take(&locker, 3).await.unwrap());
@@ -79,7 +79,7 @@ async fn a_key_has_as_many_holders_as_permits<F: Fixture>(store: &F) {
     assert!(store.locks().is_empty(), "{:?}", store.locks());
 }
 
-async fn tokens_rise_from_permit_to_permit<F: Fixture>(store: &F) {
+async fn tokens_rise_from_permit_to_permit(store: &Store) {
     let lockers = [store.locker().await, store.locker().await];
     let mut latest = 0;
     for round in 0..20 {
@@ -93,7 +93,7 @@ async fn tokens_rise_from_permit_to_permit<F: Fixture>(store: &F) {
     }
 }
 
-async fn permits_and_the_lock_of_their_key_are_apart<F: Fixture>(store: &F) {
+async fn permits_and_the_lock_of_their_key_are_apart(store: &Store) {
     let locker = store.locker().await;
     let lock = locker.lock(KEY).acquire().await.unwrap();
     let guards = take_all(&locker, 2).await;
@@ -103,7 +103,7 @@ async fn permits_and_the_lock_of_their_key_are_apart<F: Fixture>(store: &F) {
     drop(guards);
 }
 
-async fn each_permit_is_released_by_itself<F: Fixture>(store: &F) {
+async fn each_permit_is_released_by_itself(store: &Store) {
     let locker = store.locker().await;
     let mut guards = take_all(&locker, 4).await;
     for left in (0..4).rev() {
@@ -112,7 +112,7 @@ async fn each_permit_is_released_by_itself<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_body_with_a_permit_gets_no_second_one<F: Fixture>(store: &F) {
+async fn a_body_with_a_permit_gets_no_second_one(store: &Store) {
     let locker = store.locker().await;
     let body = async {
         let error = one_of(&locker, 3).acquire().await.unwrap_err();
@@ -122,7 +122,7 @@ async fn a_body_with_a_permit_gets_no_second_one<F: Fixture>(store: &F) {
     one_of(&locker, 3).run(body).await.unwrap();
 }
 
-async fn impossible_numbers_of_permits_are_refused<F: Fixture>(store: &F) {
+async fn impossible_numbers_of_permits_are_refused(store: &Store) {
     let locker = store.locker().await;
     let before = store.requests();
     for count in [0, 1, 65, u32::MAX] {
@@ -140,7 +140,7 @@ async fn impossible_numbers_of_permits_are_refused<F: Fixture>(store: &F) {
     assert_eq!(store.requests(), before);
 }
 
-async fn the_name_of_a_permit_is_no_key<F: Fixture>(store: &F) {
+async fn the_name_of_a_permit_is_no_key(store: &Store) {
     let locker = store.locker().await;
     for key in ["{k}#1", "{k}#0", "{k}:a#64"] {
         let error = locker.lock(key).acquire().await.unwrap_err();
@@ -154,7 +154,7 @@ async fn the_name_of_a_permit_is_no_key<F: Fixture>(store: &F) {
     }
 }
 
-async fn permits_of_unlike_number_share_their_names<F: Fixture>(store: &F) {
+async fn permits_of_unlike_number_share_their_names(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let few = take_all(&locker, 2).await;
     assert!(take(&locker, 2).await.is_none() && take(&other, 2).await.is_none());
@@ -166,18 +166,18 @@ async fn permits_of_unlike_number_share_their_names<F: Fixture>(store: &F) {
     assert!(take(&other, 2).await.is_some());
 }
 
-async fn so_many_calls_start_in_a_second<F: Fixture>(store: &F) {
+async fn so_many_calls_start_in_a_second(store: &Store) {
     let locker = store.locker().await;
     let started = Instant::now();
     for _ in 0..4 {
-        let request = one_of(&locker, 2).min_hold(F::SHORT).wait(LIMIT);
+        let request = one_of(&locker, 2).min_hold(store.short()).wait(LIMIT);
         request.acquire().await.unwrap().release().await.unwrap();
     }
-    assert!(started.elapsed() >= F::SHORT, "{:?}", started.elapsed());
-    store.elapse(F::SHORT).await;
+    assert!(started.elapsed() >= store.short(), "{:?}", started.elapsed());
+    store.elapse(store.short()).await;
 }
 
-async fn a_dropped_guard_gives_its_lane_back<F: Fixture>(store: &F) {
+async fn a_dropped_guard_gives_its_lane_back(store: &Store) {
     let locker = store.locker().await;
     for _ in 0..8 {
         let guards = take_all(&locker, 2).await;
@@ -190,7 +190,7 @@ async fn a_dropped_guard_gives_its_lane_back<F: Fixture>(store: &F) {
     }
 }
 
-async fn waiters_of_all_processes_are_served<F: Fixture>(store: &F) {
+async fn waiters_of_all_processes_are_served(store: &Store) {
     let guards = take_all(&store.locker().await, 2).await;
     let served = Cell::new(0);
     let lockers = [store.locker().await, store.locker().await, store.locker().await];
@@ -212,9 +212,9 @@ async fn waiters_of_all_processes_are_served<F: Fixture>(store: &F) {
     store.eventually(|| store.locks().is_empty()).await;
 }
 
-async fn a_dead_holder_costs_one_permit<F: Fixture>(store: &F) {
+async fn a_dead_holder_costs_one_permit(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let dead = one_of(&locker, 2).expire(F::SHORT).acquire().await.unwrap();
+    let dead = one_of(&locker, 2).expire(store.short()).acquire().await.unwrap();
     let name = dead.lease().key().as_str().to_owned();
     std::mem::forget(dead);
     let live = take(&other, 2).await.unwrap();
@@ -223,7 +223,7 @@ async fn a_dead_holder_costs_one_permit<F: Fixture>(store: &F) {
     assert!(live.lease().is_held() && next.lease().is_held());
 }
 
-async fn a_lost_permit_stops_its_holder_alone<F: Fixture>(store: &F) {
+async fn a_lost_permit_stops_its_holder_alone(store: &Store) {
     let locker = store.locker().await;
     let guards = take_all(&locker, 2).await;
     store.delete(names(&guards)[0]);
@@ -232,7 +232,7 @@ async fn a_lost_permit_stops_its_holder_alone<F: Fixture>(store: &F) {
     kept.lease().extend(AMPLE).await.unwrap();
 }
 
-async fn a_call_that_stops_waiting_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_call_that_stops_waiting_leaves_nothing(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guards = take_all(&locker, 2).await;
     for _ in 0..3 {
@@ -246,7 +246,7 @@ async fn a_call_that_stops_waiting_leaves_nothing<F: Fixture>(store: &F) {
     drop(take_all(&other, 2).await);
 }
 
-async fn a_limit_ends_the_wait_for_a_permit<F: Fixture>(store: &F) {
+async fn a_limit_ends_the_wait_for_a_permit(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guards = take_all(&locker, 2).await;
     for waiter in [&locker, &other] {
@@ -259,7 +259,7 @@ async fn a_limit_ends_the_wait_for_a_permit<F: Fixture>(store: &F) {
 }
 
 /// A plain lock and permits of one key, with and without a hash tag, have waiters at the same time.
-async fn waiters_for_a_lock_and_for_permits_get_their_own<F: Fixture>(store: &F) {
+async fn waiters_for_a_lock_and_for_permits_get_their_own(store: &Store) {
     for key in ["k", "{shop}:export", "a{b}"] {
         let (locker, other) = (store.locker().await, store.locker().await);
         let permits = |locker: &Locker| locker.lock(key).permits(2).wait(LIMIT);
@@ -297,7 +297,7 @@ async fn waiters_for_a_lock_and_for_permits_get_their_own<F: Fixture>(store: &F)
     }
 }
 
-async fn a_process_asks_at_most_for_all_permits<F: Fixture>(store: &F) {
+async fn a_process_asks_at_most_for_all_permits(store: &Store) {
     let locker = store.locker().await;
     let (inside, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
     let crowd = LocalSet::new();
@@ -317,15 +317,15 @@ async fn a_process_asks_at_most_for_all_permits<F: Fixture>(store: &F) {
     store.eventually(|| store.locks().is_empty()).await;
 }
 
-async fn permits_are_renewed<F: Fixture>(store: &F) {
+async fn permits_are_renewed(store: &Store) {
     let locker = store.locker().await;
-    let guard = one_of(&locker, 2).expire(F::LEASE).renew().acquire().await.unwrap();
-    store.elapse(F::LEASE * 2).await;
+    let guard = one_of(&locker, 2).expire(store.lease()).renew().acquire().await.unwrap();
+    store.elapse(store.lease() * 2).await;
     assert!(guard.lease().is_held());
     guard.release().await.unwrap();
 }
 
-async fn all_permits_are_held_by_one_call<F: Fixture>(store: &F) {
+async fn all_permits_are_held_by_one_call(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let before = take(&locker, 3).await.unwrap();
     let token = before.lease().fencing_token();
@@ -343,7 +343,7 @@ async fn all_permits_are_held_by_one_call<F: Fixture>(store: &F) {
     store.eventually(|| store.locks().is_empty()).await;
 }
 
-async fn all_permits_are_tried_and_let_go<F: Fixture>(store: &F) {
+async fn all_permits_are_tried_and_let_go(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let one = take(&locker, 3).await.unwrap();
     for locker in [&locker, &other] {
@@ -356,7 +356,7 @@ async fn all_permits_are_tried_and_let_go<F: Fixture>(store: &F) {
 }
 
 /// The number is a part of the contract, and a deploy that changes it is noticed.
-async fn all_permits_are_not_all_beside_a_larger_number<F: Fixture>(store: &F) {
+async fn all_permits_are_not_all_beside_a_larger_number(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let mut guards = take_all(&other, 4).await;
     let last = guards.pop().unwrap();
@@ -371,7 +371,7 @@ async fn all_permits_are_not_all_beside_a_larger_number<F: Fixture>(store: &F) {
     locker.lock(KEY).all_permits(3).acquire().await.unwrap().release().await.unwrap();
 }
 
-async fn who_has_a_permit_may_not_wait_for_all<F: Fixture>(store: &F) {
+async fn who_has_a_permit_may_not_wait_for_all(store: &Store) {
     let locker = store.locker().await;
     let body = async { locker.lock(KEY).all_permits(3).acquire().await.unwrap_err() };
     let error = one_of(&locker, 3).run(body).await.unwrap();
@@ -384,7 +384,7 @@ async fn who_has_a_permit_may_not_wait_for_all<F: Fixture>(store: &F) {
     assert!(error.is_held_by_caller(), "{error}");
 }
 
-async fn a_call_for_all_permits_waits_until_the_others_are_out<F: Fixture>(store: &F) {
+async fn a_call_for_all_permits_waits_until_the_others_are_out(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guards = vec![take(&locker, 2).await.unwrap(), take(&other, 2).await.unwrap()];
     let out = Cell::new(false);
@@ -405,7 +405,7 @@ async fn a_call_for_all_permits_waits_until_the_others_are_out<F: Fixture>(store
 }
 
 /// A call is in the queue of the permits, as far as that can be seen.
-async fn one_is_queued<F: Fixture>(store: &F) {
+async fn one_is_queued(store: &Store) {
     let is_seen = || store.locks().iter().any(|name| name.contains("queue:#:"));
     store.elapse(Duration::from_millis(50)).await;
     while store.requests() > 0 && !is_seen() {
@@ -413,7 +413,7 @@ async fn one_is_queued<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_call_for_all_permits_comes_before_later_ones<F: Fixture>(store: &F) {
+async fn a_call_for_all_permits_comes_before_later_ones(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let one = take(&locker, 2).await.unwrap();
     let order = Cell::new(0);
@@ -437,7 +437,7 @@ async fn a_call_for_all_permits_comes_before_later_ones<F: Fixture>(store: &F) {
     store.eventually(|| store.locks().is_empty()).await;
 }
 
-async fn calls_for_all_permits_do_not_hold_halves<F: Fixture>(store: &F) {
+async fn calls_for_all_permits_do_not_hold_halves(store: &Store) {
     let lockers = [store.locker().await, store.locker().await, store.locker().await];
     let inside = Cell::new(false);
     let call = async |locker: &Locker| {
@@ -454,13 +454,13 @@ async fn calls_for_all_permits_do_not_hold_halves<F: Fixture>(store: &F) {
     store.eventually(|| store.locks().is_empty()).await;
 }
 
-async fn a_lost_permit_stops_the_holder_of_all<F: Fixture>(store: &F) {
+async fn a_lost_permit_stops_the_holder_of_all(store: &Store) {
     let locker = store.locker().await;
     let body = async {
         store.delete("disLock:{k}#2");
         std::future::pending::<()>().await;
     };
-    let request = locker.lock(KEY).all_permits(2).expire(F::LEASE).renew();
+    let request = locker.lock(KEY).all_permits(2).expire(store.lease()).renew();
     let error = request.run(body).await.unwrap_err();
     assert!(error.is_lost() && error.key() == Some("disLock:{k}#2"), "{error}");
     store.eventually(|| store.locks().is_empty()).await;

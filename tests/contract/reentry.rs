@@ -13,7 +13,7 @@ use tokio::task::{LocalSet, yield_now};
 
 use crate::body::caught;
 use crate::cancellation::give_up_after;
-use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, hold, run_in_time};
+use crate::fixture::{KEY, NAME, Redis, Store, at_once, hold, run_in_time};
 
 every_backend! { one_thread: [
     a_body_asking_for_its_own_lock_is_refused,
@@ -34,7 +34,7 @@ every_claim! { redis_alone: Redis, one_thread, [
     another_database_is_another_store,
 ] }
 
-async fn a_body_asking_for_its_own_lock_is_refused<F: Fixture>(store: &F) {
+async fn a_body_asking_for_its_own_lock_is_refused(store: &Store) {
     let locker = store.locker().await;
     let body = async {
         let before = store.requests();
@@ -53,7 +53,7 @@ async fn a_body_asking_for_its_own_lock_is_refused<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn a_body_is_refused_through_any_locker<F: Fixture>(store: &F) {
+async fn a_body_is_refused_through_any_locker(store: &Store) {
     let (locker, same_place) = (store.locker().await, store.locker().await);
     let longer = store.builder().prefix("disLock:order").connect().await.unwrap();
     let body = async {
@@ -64,8 +64,8 @@ async fn a_body_is_refused_through_any_locker<F: Fixture>(store: &F) {
     locker.lock(KEY).run(body).await.unwrap();
 }
 
-async fn the_same_key_elsewhere_is_another_lock<F: Fixture>(store: &F) {
-    let (locker, elsewhere) = (store.locker().await, F::start());
+async fn the_same_key_elsewhere_is_another_lock(store: &Store) {
+    let (locker, elsewhere) = (store.locker().await, store.another());
     let nameless = [Locker::connect("memory://").await, Locker::connect("memory://").await];
     let body = async {
         hold(&elsewhere.locker().await).await.release().await.unwrap();
@@ -79,7 +79,7 @@ async fn the_same_key_elsewhere_is_another_lock<F: Fixture>(store: &F) {
     locker.lock(KEY).run(body).await.unwrap();
 }
 
-async fn siblings_and_spawned_tasks_find_a_bodys_lock_busy<F: Fixture>(store: &F) {
+async fn siblings_and_spawned_tasks_find_a_bodys_lock_busy(store: &Store) {
     let locker = store.locker().await;
     let (send, received) = oneshot::channel();
     let (done, is_done) = oneshot::channel();
@@ -111,7 +111,7 @@ async fn siblings_and_spawned_tasks_find_a_bodys_lock_busy<F: Fixture>(store: &F
     assert!(locker.lock(KEY).run(spawning).await.unwrap().unwrap().is_none());
 }
 
-async fn a_guard_held_by_hand_does_not_count<F: Fixture>(store: &F) {
+async fn a_guard_held_by_hand_does_not_count(store: &Store) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
@@ -123,7 +123,7 @@ async fn a_guard_held_by_hand_does_not_count<F: Fixture>(store: &F) {
     guard.release().await.unwrap();
 }
 
-async fn a_panic_may_be_followed_by_a_relock<F: Fixture>(store: &F) {
+async fn a_panic_may_be_followed_by_a_relock(store: &Store) {
     let locker = store.locker().await;
     let panicking = async {
         yield_now().await;
@@ -139,7 +139,7 @@ async fn a_panic_may_be_followed_by_a_relock<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn a_relock_may_follow_a_dropped_body<F: Fixture>(store: &F) {
+async fn a_relock_may_follow_a_dropped_body(store: &Store) {
     let locker = store.locker().await;
     let started = Cell::new(false);
     let body = async {
@@ -155,7 +155,7 @@ async fn a_relock_may_follow_a_dropped_body<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn a_body_in_a_body_sees_both_locks<F: Fixture>(store: &F) {
+async fn a_body_in_a_body_sees_both_locks(store: &Store) {
     let locker = store.locker().await;
     let innermost = async {
         for key in [KEY, "second", "third"] {
@@ -178,7 +178,7 @@ async fn a_body_in_a_body_sees_both_locks<F: Fixture>(store: &F) {
 }
 
 /// As a collection of futures does that the body polls: with wakers and an order of its own.
-async fn what_the_body_polls_is_part_of_it<F: Fixture>(store: &F) {
+async fn what_the_body_polls_is_part_of_it(store: &Store) {
     let locker = store.locker().await;
     let ask = async || {
         yield_now().await;
@@ -204,7 +204,7 @@ async fn what_the_body_polls_is_part_of_it<F: Fixture>(store: &F) {
     locker.lock(KEY).run(body).await.unwrap();
 }
 
-async fn a_call_from_outside_is_refused_where_polled<F: Fixture>(store: &F) {
+async fn a_call_from_outside_is_refused_where_polled(store: &Store) {
     let locker = store.locker().await;
     let call = locker.lock(KEY).acquire();
     assert_refused(locker.lock(KEY).run(call).await.unwrap().map(drop));
@@ -214,15 +214,15 @@ async fn a_call_from_outside_is_refused_where_polled<F: Fixture>(store: &F) {
 }
 
 /// It holds nothing any more that it could wait for.
-async fn a_body_that_continues_after_its_loss_may_relock<F: Fixture>(store: &F) {
+async fn a_body_that_continues_after_its_loss_may_relock(store: &Store) {
     let locker = store.locker().await;
     let body = async || {
-        store.block(F::SHORT);
+        store.block(store.short());
         store.pass(NAME).await;
         hold(&locker).await.release().await.unwrap();
         42
     };
-    let request = || locker.lock(KEY).expire(F::SHORT).on_lost(OnLost::Finish);
+    let request = || locker.lock(KEY).expire(store.short()).on_lost(OnLost::Finish);
     assert_eq!(run_in_time(request, body).await.unwrap(), 42);
 }
 

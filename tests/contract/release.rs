@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockable_runtime::LockGuard;
 
-use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, drained, hold, hold_shortly};
+use crate::fixture::{KEY, NAME, Redis, Store, at_once, drained, hold, hold_shortly};
 
 every_backend! { one_thread: [
     a_released_lock_is_free_at_once,
@@ -26,7 +26,7 @@ every_claim! { redis_alone: Redis, one_thread, [
     a_release_leaves_other_data_alone,
 ] }
 
-async fn a_released_lock_is_free_at_once<F: Fixture>(store: &F) {
+async fn a_released_lock_is_free_at_once(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     for _ in 0..20 {
         hold(&locker).await.release().await.unwrap();
@@ -35,7 +35,7 @@ async fn a_released_lock_is_free_at_once<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_lease_of_a_released_lock_is_not_held<F: Fixture>(store: &F) {
+async fn a_lease_of_a_released_lock_is_not_held(store: &Store) {
     let locker = store.locker().await;
     let ends: [fn(LockGuard); 2] = [drop, |guard| drop(guard.release())];
     for end in ends {
@@ -49,7 +49,7 @@ async fn a_lease_of_a_released_lock_is_not_held<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_late_release_spares_the_next_holder<F: Fixture>(store: &F) {
+async fn a_late_release_spares_the_next_holder(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     for (next, is_dropped) in [(&locker, false), (&other, false), (&other, true)] {
         let late = hold_shortly(store, &locker).await;
@@ -70,7 +70,7 @@ async fn a_late_release_spares_the_next_holder<F: Fixture>(store: &F) {
 }
 
 /// Also on another thread, and by a panic.
-async fn a_dropped_guard_releases<F: Fixture>(store: &F) {
+async fn a_dropped_guard_releases(store: &Store) {
     let locker = store.locker().await;
     let by_a_panic = |guard: LockGuard| {
         let panicking = AssertUnwindSafe(|| {
@@ -87,10 +87,10 @@ async fn a_dropped_guard_releases<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_guard_dropped_after_its_runtime_ended_releases<F: Fixture>(store: &F) {
+async fn a_guard_dropped_after_its_runtime_ended_releases(store: &Store) {
     let locker = store.locker().await;
     let release_late = || {
-        let runtime = F::runtime();
+        let runtime = store.runtime();
         let guard = runtime.block_on(hold(&locker));
         drop(runtime);
         drop(guard);
@@ -100,7 +100,7 @@ async fn a_guard_dropped_after_its_runtime_ended_releases<F: Fixture>(store: &F)
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn an_acquisition_right_after_a_drop_succeeds<F: Fixture>(store: &F) {
+async fn an_acquisition_right_after_a_drop_succeeds(store: &Store) {
     let locker = store.locker().await;
     for _ in 0..50 {
         drop(hold(&locker).await);
@@ -111,7 +111,7 @@ async fn an_acquisition_right_after_a_drop_succeeds<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_release_that_was_given_up_still_releases<F: Fixture>(store: &F) {
+async fn a_release_that_was_given_up_still_releases(store: &Store) {
     let locker = store.locker().await;
     for polls in 0..3 {
         let guard = hold(&locker).await;
@@ -121,7 +121,7 @@ async fn a_release_that_was_given_up_still_releases<F: Fixture>(store: &F) {
     }
 }
 
-async fn shutdown_waits_for_what_was_dropped<F: Fixture>(store: &F) {
+async fn shutdown_waits_for_what_was_dropped(store: &Store) {
     let locker = store.locker().await;
     let mut guards = Vec::new();
     for key in 0..20 {
@@ -133,7 +133,7 @@ async fn shutdown_waits_for_what_was_dropped<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn every_acquisition_has_an_owner_of_its_own<F: Fixture>(store: &F) {
+async fn every_acquisition_has_an_owner_of_its_own(store: &Store) {
     let lockers = [store.locker().await, store.locker().await];
     let mut owners = HashSet::new();
     for round in 0..20 {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::body::caught;
 use crate::cancellation::give_up_after;
 use crate::fixture::{
-    Fixture, Harm, KEY, Memory, NAME, Redis, assert_quiet, drained, hold, hold_renewed,
+    Harm, KEY, Memory, NAME, Redis, Store, assert_quiet, drained, hold, hold_renewed,
 };
 
 every_backend! { one_thread: [
@@ -34,15 +34,17 @@ every_claim! { redis_alone: Redis, one_thread, [
     renewals_are_no_more_than_needed,
 ]}
 
-async fn a_renewed_lock_outlives_its_lease<F: Fixture>(store: &F) {
+async fn a_renewed_lock_outlives_its_lease(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold_renewed(store, &locker).await;
     let token = guard.lease().fencing_token();
     let start = Instant::now();
-    while start.elapsed() < F::LEASES * F::LEASE * 5 / 4 {
-        store.elapse(F::LEASE / 4).await;
+    while start.elapsed() < store.leases() * store.lease() * 5 / 4 {
+        store.elapse(store.lease() / 4).await;
         assert!(guard.lease().is_held() && !guard.lease().is_lost() && store.has(NAME));
-        assert!(guard.lease().remaining() < F::LEASE && store.life(NAME).unwrap() <= F::LEASE);
+        assert!(
+            guard.lease().remaining() < store.lease() && store.life(NAME).unwrap() <= store.lease()
+        );
         assert_eq!(guard.lease().fencing_token(), token);
         assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
     }
@@ -51,55 +53,55 @@ async fn a_renewed_lock_outlives_its_lease<F: Fixture>(store: &F) {
 }
 
 /// More than one command renews.
-async fn many_locks_are_renewed_together_also_without_their_locker<F: Fixture>(store: &F) {
+async fn many_locks_are_renewed_together_also_without_their_locker(store: &Store) {
     let locker = store.locker().await;
     let mut guards = Vec::new();
     for number in 0..400 {
         // Their leases differ, and so do the batches.
-        let expire = F::LEASE * (1 + number % 3);
+        let expire = store.lease() * (1 + number % 3);
         let request = locker.lock(number.to_string()).expire(expire).renew();
         guards.push(request.acquire().await.unwrap());
     }
     drop(locker);
-    store.elapse(F::LEASE * 11 / 10).await;
+    store.elapse(store.lease() * 11 / 10).await;
     assert!(guards.iter().all(|guard| guard.lease().is_held()));
     assert_eq!(store.locks().len(), guards.len());
 }
 
 /// The end of a lease in the store moves only by a renewal.
-async fn the_first_renewal_comes_after_a_third<F: Fixture>(store: &F) {
+async fn the_first_renewal_comes_after_a_third(store: &Store) {
     let locker = store.locker().await;
     let start = Instant::now();
     let guard = hold_renewed(store, &locker).await;
     let mut life = store.life(NAME).unwrap();
     loop {
-        store.elapse(F::LEASE / 200).await;
+        store.elapse(store.lease() / 200).await;
         let next = store.life(NAME).unwrap();
         if next > life {
             break;
         }
         life = next;
     }
-    assert!(start.elapsed() >= F::LEASE / 3, "{:?}", start.elapsed());
+    assert!(start.elapsed() >= store.lease() / 3, "{:?}", start.elapsed());
     // What the holder counts on moves with it, from the two thirds that were left.
-    store.eventually(|| guard.lease().remaining() > F::LEASE * 7 / 10).await;
+    store.eventually(|| guard.lease().remaining() > store.lease() * 7 / 10).await;
 }
 
 /// Goal: a renewal that continues, or brings a lock back, after its end.
 /// Method: one lock for each way out, each renewed before; then the store is watched.
-async fn renewal_ends_with_the_lock_on_every_way_out<F: Fixture>(store: &F) {
+async fn renewal_ends_with_the_lock_on_every_way_out(store: &Store) {
     let locker = store.locker().await;
-    let request = |key: &str| locker.lock(key).expire(F::LEASE).renew();
+    let request = |key: &str| locker.lock(key).expire(store.lease()).renew();
     let held = async |key| request(key).acquire().await.unwrap();
     let (released, dropped, given_up) =
         (held("released").await, held("dropped").await, held("given up").await);
     let aborted = tokio::spawn(request("aborted").run(pending::<()>()));
     let panicking = async {
-        store.elapse(F::LEASE / 2).await;
+        store.elapse(store.lease() / 2).await;
         resume_unwind(Box::new("the body's own"));
     };
     let completing = async {
-        store.elapse(F::LEASE / 2).await;
+        store.elapse(store.lease() / 2).await;
         Err::<(), _>("the body's own")
     };
     let (panicked, completed) = tokio::join!(
@@ -119,9 +121,9 @@ async fn renewal_ends_with_the_lock_on_every_way_out<F: Fixture>(store: &F) {
     assert_quiet(store).await;
 }
 
-async fn a_renewal_never_makes_a_deleted_lock_again<F: Fixture>(store: &F) {
+async fn a_renewal_never_makes_a_deleted_lock_again(store: &Store) {
     let guard = hold_renewed(store, &store.locker().await).await;
-    store.elapse(F::LEASE / 2).await;
+    store.elapse(store.lease() / 2).await;
     store.delete(NAME);
     let error = guard.lease().lost().await;
     assert!(error.is_lost() && error.to_string().contains("it has no holder"), "{error}");
@@ -131,7 +133,7 @@ async fn a_renewal_never_makes_a_deleted_lock_again<F: Fixture>(store: &F) {
     assert_eq!(store.locks(), [""; 0]);
 }
 
-async fn a_renewal_that_finds_no_lock_of_its_own_stops_the_body<F: Fixture>(store: &F) {
+async fn a_renewal_that_finds_no_lock_of_its_own_stops_the_body(store: &Store) {
     let locker = store.locker().await;
     let harms = [(Harm::Flushed, "it has no holder"), (Harm::Taken, "another holder has it")];
     for (harm, why) in harms {
@@ -139,22 +141,25 @@ async fn a_renewal_that_finds_no_lock_of_its_own_stops_the_body<F: Fixture>(stor
             harm.befall(store);
             pending::<()>().await;
         };
-        let error = locker.lock(KEY).expire(F::LEASE).renew().run(body).await.unwrap_err();
+        let error = locker.lock(KEY).expire(store.lease()).renew().run(body).await.unwrap_err();
         assert!(error.is_lost() && !error.is_body_finished(), "{error}");
         assert!(error.to_string().contains(why), "{error}");
         assert_eq!(store.has(NAME), matches!(harm, Harm::Taken));
     }
     assert_quiet(store).await;
     let life = store.life(NAME).unwrap();
-    assert!(life > 10 * F::LEASE && life < 20 * F::LEASE, "{life:?}");
+    assert!(life > 10 * store.lease() && life < 20 * store.lease(), "{life:?}");
     store.delete(NAME);
 }
 
-async fn a_renewal_never_shortens_an_extended_lease<F: Fixture>(store: &F) {
+async fn a_renewal_never_shortens_an_extended_lease(store: &Store) {
     let guard = hold_renewed(store, &store.locker().await).await;
-    guard.lease().extend(20 * F::LEASE).await.unwrap();
-    store.elapse(F::LEASE / 2).await;
-    assert!(guard.lease().remaining() > 15 * F::LEASE && store.life(NAME).unwrap() > 15 * F::LEASE);
+    guard.lease().extend(20 * store.lease()).await.unwrap();
+    store.elapse(store.lease() / 2).await;
+    assert!(
+        guard.lease().remaining() > 15 * store.lease()
+            && store.life(NAME).unwrap() > 15 * store.lease()
+    );
     guard.release().await.unwrap();
 }
 
@@ -194,8 +199,8 @@ async fn a_short_lease_is_never_shared(store: &Redis) {
 async fn a_blocked_runtime_does_not_lose_its_renewed_lock(store: &Redis) {
     let locker = store.locker().await;
     let guard = hold_renewed(store, &locker).await;
-    let completed = locker.lock("other").expire(Redis::LEASE).renew();
-    completed.run(async { store.block(Redis::LEASE * 5 / 4) }).await.unwrap();
+    let completed = locker.lock("other").expire(store.lease()).renew();
+    completed.run(async { store.block(store.lease() * 5 / 4) }).await.unwrap();
     assert!(guard.lease().is_held() && !guard.lease().is_lost() && store.has(NAME));
 }
 
@@ -205,7 +210,7 @@ async fn a_renewal_that_finds_a_list_stops_the_body(store: &Redis) {
         store.put_list(NAME);
         pending::<()>().await;
     };
-    let error = locker.lock(KEY).expire(Redis::LEASE).renew().run(body).await.unwrap_err();
+    let error = locker.lock(KEY).expire(store.lease()).renew().run(body).await.unwrap_err();
     assert!(error.is_lost() && error.to_string().contains("another holder"), "{error}");
     assert_quiet(store).await;
     let admin = store.admin_of(NAME);
@@ -218,9 +223,9 @@ async fn a_renewal_that_finds_a_list_stops_the_body(store: &Redis) {
 async fn renewals_are_no_more_than_needed(store: &Redis) {
     let guard = hold_renewed(store, &store.locker().await).await;
     let (start, before) = (Instant::now(), store.admin_of(NAME).command_calls("pexpire"));
-    store.elapse(Redis::LEASE * 3 / 4).await;
+    store.elapse(store.lease() * 3 / 4).await;
     let renewals = store.admin_of(NAME).command_calls("pexpire") - before;
-    let most = 1 + start.elapsed().as_millis() / (Redis::LEASE / 9).as_millis();
+    let most = 1 + start.elapsed().as_millis() / (store.lease() / 9).as_millis();
     assert!(0 < renewals && u128::from(renewals) <= most, "{renewals}");
     drop(guard);
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::body::OnDrop;
 use crate::cancellation::give_up_after;
-use crate::fixture::{AMPLE, Fixture, LIMIT, assert_quiet, at_once, drained};
+use crate::fixture::{AMPLE, LIMIT, Store, assert_quiet, at_once, drained};
 
 every_backend! { one_thread: [
     leases_are_in_the_order_written,
@@ -36,7 +36,7 @@ every_backend! { one_thread: [
 /// In the order of their texts, and so in several slots of a cluster.
 const KEYS: [&str; 3] = ["a", "b", "c"];
 
-async fn leases_are_in_the_order_written<F: Fixture>(store: &F) {
+async fn leases_are_in_the_order_written(store: &Store) {
     let locker = store.locker().await;
     let first = all(&locker, ["c", "a", "b"]).acquire().await.unwrap();
     assert_eq!(names(&first), ["disLock:c", "disLock:a", "disLock:b"]);
@@ -54,7 +54,7 @@ async fn leases_are_in_the_order_written<F: Fixture>(store: &F) {
     assert_eq!(store.locks(), [""; 0]);
 }
 
-async fn equal_keys_are_one_lock_with_two_places<F: Fixture>(store: &F) {
+async fn equal_keys_are_one_lock_with_two_places(store: &Store) {
     let locker = store.locker().await;
     let set = all(&locker, ["b", "b"]).acquire().await.unwrap();
     assert_eq!(names(&set), ["disLock:b", "disLock:b"]);
@@ -65,7 +65,7 @@ async fn equal_keys_are_one_lock_with_two_places<F: Fixture>(store: &F) {
     set.release().await.unwrap();
 }
 
-async fn no_key_and_too_many_are_refused_before_anything_is_sent<F: Fixture>(store: &F) {
+async fn no_key_and_too_many_are_refused_before_anything_is_sent(store: &Store) {
     let locker = store.locker().await;
     let before = store.requests();
     let numbers = |count: usize| (0..count).map(|number| number.to_string());
@@ -87,7 +87,7 @@ async fn no_key_and_too_many_are_refused_before_anything_is_sent<F: Fixture>(sto
     most.release().await.unwrap();
 }
 
-async fn a_body_that_asks_for_any_of_its_keys_is_refused<F: Fixture>(store: &F) {
+async fn a_body_that_asks_for_any_of_its_keys_is_refused(store: &Store) {
     let locker = store.locker().await;
     let body = async {
         for key in KEYS {
@@ -101,7 +101,7 @@ async fn a_body_that_asks_for_any_of_its_keys_is_refused<F: Fixture>(store: &F) 
     all(&locker, KEYS).try_acquire().await.unwrap().unwrap().release().await.unwrap();
 }
 
-async fn the_busy_error_names_the_busy_key<F: Fixture>(store: &F) {
+async fn the_busy_error_names_the_busy_key(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = other.lock("b").acquire().await.unwrap();
     for limit in [Duration::ZERO, Duration::from_millis(50)] {
@@ -116,7 +116,7 @@ async fn the_busy_error_names_the_busy_key<F: Fixture>(store: &F) {
 
 /// Goal: of calls that take what the others want, none is left without all of its keys.
 /// Method: three processes, or two of which one calls twice, try at the same moment, each first in its turn.
-async fn of_calls_at_the_same_moment_exactly_one_wins<F: Fixture>(store: &F) {
+async fn of_calls_at_the_same_moment_exactly_one_wins(store: &Store) {
     let [one, two, three] = [store.locker().await, store.locker().await, store.locker().await];
     for round in 0..long_form(50, 1_000) {
         let mut lockers = [&one, &two, if round % 2 == 0 { &one } else { &three }];
@@ -133,7 +133,7 @@ async fn of_calls_at_the_same_moment_exactly_one_wins<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_set_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_set_given_up_at_any_poll_leaves_nothing(store: &Store) {
     let locker = store.locker().await;
     let acquire = || all(&locker, KEYS).acquire();
     for limit in [Duration::ZERO, LIMIT] {
@@ -150,7 +150,7 @@ async fn a_set_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
     }
 }
 
-async fn one_try_takes_all_or_none<F: Fixture>(store: &F) {
+async fn one_try_takes_all_or_none(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     for busy in KEYS {
         let held = other.lock(busy).acquire().await.unwrap();
@@ -167,7 +167,7 @@ async fn one_try_takes_all_or_none<F: Fixture>(store: &F) {
     assert_eq!(store.locks(), [""; 0]);
 }
 
-async fn a_call_that_waits_has_smaller_keys_only<F: Fixture>(store: &F) {
+async fn a_call_that_waits_has_smaller_keys_only(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = other.lock("b").acquire().await.unwrap();
     let waiting = all(&locker, ["c", "b", "a"]).acquire();
@@ -188,7 +188,7 @@ async fn a_call_that_waits_has_smaller_keys_only<F: Fixture>(store: &F) {
     drained().await;
 }
 
-async fn a_set_given_up_while_it_waits_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_set_given_up_while_it_waits_leaves_nothing(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = other.lock("b").acquire().await.unwrap();
     tokio::select! {
@@ -203,30 +203,30 @@ async fn a_set_given_up_while_it_waits_leaves_nothing<F: Fixture>(store: &F) {
 }
 
 /// Without `renew`, too; from then on its lease ends.
-async fn what_is_held_while_others_are_waited_for_is_renewed<F: Fixture>(store: &F) {
+async fn what_is_held_while_others_are_waited_for_is_renewed(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = other.lock("b").renew().acquire().await.unwrap();
-    let waiting = all(&locker, KEYS).expire(F::LEASE).acquire();
+    let waiting = all(&locker, KEYS).expire(store.lease()).acquire();
     let release = async {
         is_waiting(&locker, "b").await;
-        store.elapse(F::LEASE * 5 / 4).await;
+        store.elapse(store.lease() * 5 / 4).await;
         assert!(store.has("disLock:a"));
         held.release().await.unwrap();
     };
     let (set, ()) = tokio::join!(waiting, release);
     let set = set.unwrap();
     // Each is as good as new; one that came by the queue has its first second.
-    assert!(set.leases()[0].remaining() > F::LEASE / 2);
+    assert!(set.leases()[0].remaining() > store.lease() / 2);
     let (start, error) = (Instant::now(), set.leases().lost().await);
     assert!(error.is_lost() && start.elapsed() < LIMIT, "{error}");
     set.release().await.unwrap_err();
     store.lose_all_data();
 }
 
-async fn the_terms_begin_with_the_last_lock<F: Fixture>(store: &F) {
+async fn the_terms_begin_with_the_last_lock(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = other.lock("b").acquire().await.unwrap();
-    let request = all(&locker, KEYS).renew().max_hold(F::SHORT).min_hold(AMPLE);
+    let request = all(&locker, KEYS).renew().max_hold(store.short()).min_hold(AMPLE);
     let started = Cell::new(None);
     let waiting = request.run(async {
         started.set(Some(Instant::now()));
@@ -234,14 +234,14 @@ async fn the_terms_begin_with_the_last_lock<F: Fixture>(store: &F) {
     });
     let release = async {
         is_waiting(&locker, "b").await;
-        store.elapse(2 * F::SHORT).await;
+        store.elapse(2 * store.short()).await;
         held.release().await.unwrap();
     };
     let (outcome, ()) = tokio::join!(waiting, release);
     assert!(outcome.unwrap_err().is_max_hold_reached());
     // The clock that counts and this one may differ by nanoseconds.
     let held_for = started.take().unwrap().elapsed() + Duration::from_millis(5);
-    assert!(held_for >= F::SHORT, "{held_for:?}");
+    assert!(held_for >= store.short(), "{held_for:?}");
     for key in KEYS {
         let life = store.life(&format!("disLock:{key}")).unwrap();
         assert!(life > AMPLE / 2, "{key} lives for {life:?}");
@@ -249,14 +249,14 @@ async fn the_terms_begin_with_the_last_lock<F: Fixture>(store: &F) {
     store.lose_all_data();
 }
 
-async fn a_lock_lost_while_others_are_waited_for_is_taken_again<F: Fixture>(store: &F) {
+async fn a_lock_lost_while_others_are_waited_for_is_taken_again(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = other.lock("b").renew().acquire().await.unwrap();
-    let waiting = all(&locker, KEYS).expire(F::LEASE).renew().acquire();
+    let waiting = all(&locker, KEYS).expire(store.lease()).renew().acquire();
     let release = async {
         is_waiting(&locker, "b").await;
         store.delete("disLock:a");
-        store.elapse(F::LEASE).await;
+        store.elapse(store.lease()).await;
         wait::until_async(LIMIT, async || store.has("disLock:a")).await;
         held.release().await.unwrap();
     };
@@ -267,7 +267,7 @@ async fn a_lock_lost_while_others_are_waited_for_is_taken_again<F: Fixture>(stor
     drained().await;
 }
 
-async fn one_lost_key_stops_the_body_and_frees_all<F: Fixture>(store: &F) {
+async fn one_lost_key_stops_the_body_and_frees_all(store: &Store) {
     let locker = store.locker().await;
     for lost in ["a", "c"] {
         let dropped = Cell::new(false);
@@ -276,7 +276,7 @@ async fn one_lost_key_stops_the_body_and_frees_all<F: Fixture>(store: &F) {
             store.delete(&format!("disLock:{lost}"));
             pending::<()>().await;
         };
-        let request = all(&locker, KEYS).expire(F::LEASE).renew();
+        let request = all(&locker, KEYS).expire(store.lease()).renew();
         let error = request.run(body).await.unwrap_err();
         assert!(error.is_lost() && !error.is_body_finished(), "{error}");
         assert_eq!(error.key(), Some(&*format!("disLock:{lost}")));
@@ -286,7 +286,7 @@ async fn one_lost_key_stops_the_body_and_frees_all<F: Fixture>(store: &F) {
     }
 }
 
-async fn one_revoked_key_stops_the_body_and_frees_all<F: Fixture>(store: &F) {
+async fn one_revoked_key_stops_the_body_and_frees_all(store: &Store) {
     let locker = store.locker().await;
     for revoked in KEYS {
         let body = all(&locker, KEYS).renew().run(pending::<()>());
@@ -304,7 +304,7 @@ async fn one_revoked_key_stops_the_body_and_frees_all<F: Fixture>(store: &F) {
     }
 }
 
-async fn calls_with_the_same_keys_in_any_order_all_end<F: Fixture>(store: &F) {
+async fn calls_with_the_same_keys_in_any_order_all_end(store: &Store) {
     let (one, two, three) = (store.locker().await, store.locker().await, store.locker().await);
     let inside = Cell::new(0);
     let work = async |locker: &Locker, keys: [&str; 2]| {

@@ -9,7 +9,7 @@ use lockable_tests::wait;
 use tokio::time::Instant;
 
 use crate::cancellation::at_every_poll;
-use crate::fixture::{AMPLE, Fixture, KEY, LIMIT, NAME, assert_quiet, drained, hold, hold_renewed};
+use crate::fixture::{AMPLE, KEY, LIMIT, NAME, Store, assert_quiet, drained, hold, hold_renewed};
 
 every_backend! { one_thread: [
     a_ticket_is_redeemed_once,
@@ -50,7 +50,7 @@ async fn is_lost(locker: &Locker, ticket: &Ticket) -> bool {
     !error.is_taken()
 }
 
-async fn a_ticket_is_redeemed_once<F: Fixture>(store: &F) {
+async fn a_ticket_is_redeemed_once(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     let token = guard.lease().fencing_token();
@@ -75,7 +75,7 @@ async fn a_ticket_is_redeemed_once<F: Fixture>(store: &F) {
     next.release().await.unwrap();
 }
 
-async fn a_redeemed_lock_carries_the_request_of_its_first_holder<F: Fixture>(store: &F) {
+async fn a_redeemed_lock_carries_the_request_of_its_first_holder(store: &Store) {
     use lockable_runtime::RequestId;
     let (locker, other) = (store.locker().await, store.locker().await);
     let of = async |key: &str| {
@@ -95,7 +95,7 @@ async fn a_redeemed_lock_carries_the_request_of_its_first_holder<F: Fixture>(sto
     }
 }
 
-async fn of_duplicates_at_the_same_moment_exactly_one_wins<F: Fixture>(store: &F) {
+async fn of_duplicates_at_the_same_moment_exactly_one_wins(store: &Store) {
     let lockers = [store.locker().await, store.locker().await];
     for _ in 0..20 {
         let ticket = ticket(hold(&lockers[0]).await).await;
@@ -115,7 +115,7 @@ async fn of_duplicates_at_the_same_moment_exactly_one_wins<F: Fixture>(store: &F
     }
 }
 
-async fn a_permit_keeps_its_number<F: Fixture>(store: &F) {
+async fn a_permit_keeps_its_number(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let permit = |locker: &Locker| locker.lock("k").permits(2).try_acquire();
     let first = permit(&locker).await.unwrap().unwrap();
@@ -138,7 +138,7 @@ async fn a_permit_keeps_its_number<F: Fixture>(store: &F) {
     third.release().await.unwrap();
 }
 
-async fn a_set_is_a_list_of_tickets<F: Fixture>(store: &F) {
+async fn a_set_is_a_list_of_tickets(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let set = locker.lock_all(["c", "a", "b", "a"]).acquire().await.unwrap();
     let tickets = set.into_tickets(AMPLE).await.unwrap();
@@ -150,7 +150,7 @@ async fn a_set_is_a_list_of_tickets<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_set_that_is_not_held_makes_no_ticket<F: Fixture>(store: &F) {
+async fn a_set_that_is_not_held_makes_no_ticket(store: &Store) {
     let locker = store.locker().await;
     let set = locker.lock_all(["a", "b", "c"]).acquire().await.unwrap();
     store.delete("disLock:b");
@@ -160,7 +160,7 @@ async fn a_set_that_is_not_held_makes_no_ticket<F: Fixture>(store: &F) {
     assert_eq!(store.locks(), [""; 0]);
 }
 
-async fn another_store_or_prefix_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
+async fn another_store_or_prefix_is_refused_before_anything_is_sent(store: &Store) {
     let locker = store.locker().await;
     let mine = ticket(hold(&locker).await).await;
     let shop = store.builder().prefix("shop:").connect().await.unwrap();
@@ -184,14 +184,14 @@ async fn another_store_or_prefix_is_refused_before_anything_is_sent<F: Fixture>(
     redeem(&elsewhere, &foreign).await.release().await.unwrap();
 }
 
-async fn a_guard_comes_back_without_a_ticket<F: Fixture>(store: &F) {
+async fn a_guard_comes_back_without_a_ticket(store: &Store) {
     let locker = store.locker().await;
     let guard = hold_renewed(store, &locker).await;
     let failed = guard.into_ticket(Duration::from_millis(9)).await.unwrap_err();
     assert_eq!(failed.error().kind(), LockErrorKind::InvalidOption);
     assert!(failed.to_string().starts_with("no ticket was made: "), "{failed}");
     let guard = failed.into_guard().unwrap();
-    store.elapse(2 * F::LEASE).await;
+    store.elapse(2 * store.lease()).await;
     assert!(guard.lease().is_held(), "it is not renewed any more");
     store.delete(NAME);
     let failed = guard.into_ticket(AMPLE).await.unwrap_err();
@@ -205,7 +205,7 @@ async fn a_guard_comes_back_without_a_ticket<F: Fixture>(store: &F) {
     drop(failed);
     drained().await;
     store.delete(NAME);
-    let request = locker.lock(KEY).expire(F::LEASE).renew().max_hold(F::SHORT);
+    let request = locker.lock(KEY).expire(store.lease()).renew().max_hold(store.short());
     let guard = request.acquire().await.unwrap();
     assert!(guard.lease().lost().await.is_max_hold_reached());
     let failed = guard.into_ticket(AMPLE).await.unwrap_err();
@@ -214,7 +214,7 @@ async fn a_guard_comes_back_without_a_ticket<F: Fixture>(store: &F) {
 }
 
 #[expect(clippy::async_yields_async, reason = "the call is polled step by step")]
-async fn a_ticket_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_ticket_given_up_at_any_poll_leaves_nothing(store: &Store) {
     let locker = store.locker().await;
     let made = RefCell::new(None);
     let pass = async || {
@@ -237,7 +237,7 @@ async fn a_ticket_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
 
 /// The ticket is valid still, or its lock is released.
 #[expect(clippy::async_yields_async, reason = "the call is polled step by step")]
-async fn a_redemption_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_redemption_given_up_at_any_poll_leaves_nothing(store: &Store) {
     let locker = store.locker().await;
     let latest = RefCell::new(None);
     let start = async || {
@@ -257,7 +257,7 @@ async fn a_redemption_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F)
     at_every_poll(start, check).await;
 }
 
-async fn a_redeemed_body_runs_under_its_lock<F: Fixture>(store: &F) {
+async fn a_redeemed_body_runs_under_its_lock(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let ticket = ticket(hold(&locker).await).await;
     let body = async {
@@ -271,11 +271,11 @@ async fn a_redeemed_body_runs_under_its_lock<F: Fixture>(store: &F) {
     assert!(other.redeem(ticket).run::<_>(never).await.unwrap_err().is_lost());
 }
 
-async fn a_ticket_leaves_nothing_in_its_process<F: Fixture>(store: &F) {
+async fn a_ticket_leaves_nothing_in_its_process(store: &Store) {
     let locker = store.locker().await;
     let guard = hold_renewed(store, &locker).await;
     let lease = guard.lease().clone();
-    let ticket = guard.into_ticket(4 * F::LEASE).await.unwrap();
+    let ticket = guard.into_ticket(4 * store.lease()).await.unwrap();
     assert!(!lease.is_held() && !lease.is_lost());
     drained().await;
     assert!(store.has(NAME));
@@ -286,25 +286,25 @@ async fn a_ticket_leaves_nothing_in_its_process<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn a_redeemed_hold_has_the_terms_of_its_request<F: Fixture>(store: &F) {
+async fn a_redeemed_hold_has_the_terms_of_its_request(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let first = ticket(hold(&locker).await).await;
     assert!(store.life(NAME).unwrap() > AMPLE / 2);
-    let request = other.redeem(first).expire(F::LEASE).renew();
+    let request = other.redeem(first).expire(store.lease()).renew();
     let guard = request.acquire().await.unwrap();
-    assert!(store.life(NAME).unwrap() <= F::LEASE);
-    store.elapse(3 * F::LEASE).await;
+    assert!(store.life(NAME).unwrap() <= store.lease());
+    store.elapse(3 * store.lease()).await;
     assert!(guard.lease().is_held());
     let second = ticket(guard).await;
-    let request = locker.redeem(second).expire(F::LEASE).renew().max_hold(F::SHORT);
+    let request = locker.redeem(second).expire(store.lease()).renew().max_hold(store.short());
     let guard = request.acquire().await.unwrap();
     assert!(guard.lease().lost().await.is_max_hold_reached());
     guard.release().await.unwrap();
 }
 
-async fn a_ticket_after_its_time_is_lost<F: Fixture>(store: &F) {
+async fn a_ticket_after_its_time_is_lost(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let ticket = hold(&locker).await.into_ticket(F::SHORT).await.unwrap();
+    let ticket = hold(&locker).await.into_ticket(store.short()).await.unwrap();
     store.pass(NAME).await;
     assert!(is_lost(&other, &ticket).await);
     let next = hold(&other).await;
@@ -313,7 +313,7 @@ async fn a_ticket_after_its_time_is_lost<F: Fixture>(store: &F) {
     next.release().await.unwrap();
 }
 
-async fn an_operator_sees_and_frees_a_ticket<F: Fixture>(store: &F) {
+async fn an_operator_sees_and_frees_a_ticket(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let admin = other.admin();
     let first = ticket(hold_renewed(store, &locker).await).await;
@@ -345,7 +345,7 @@ async fn an_operator_sees_and_frees_a_ticket<F: Fixture>(store: &F) {
 }
 
 /// One waits in the process of the first holder, one in that of the second, and one in another.
-async fn those_who_wait_get_the_lock_after_a_redeemed_hold<F: Fixture>(store: &F) {
+async fn those_who_wait_get_the_lock_after_a_redeemed_hold(store: &Store) {
     let lockers = [store.locker().await, store.locker().await, store.locker().await];
     let guard = hold(&lockers[0]).await;
     let waiters = lockers.each_ref().map(|locker| {
@@ -369,7 +369,7 @@ async fn those_who_wait_get_the_lock_after_a_redeemed_hold<F: Fixture>(store: &F
 }
 
 /// A turn ends with its ticket: the calls that wait behind it are not passed the lock.
-async fn a_lock_that_was_waited_for_is_passed_on<F: Fixture>(store: &F) {
+async fn a_lock_that_was_waited_for_is_passed_on(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&other).await;
     let (first, second) = (locker.lock(KEY).acquire(), locker.lock(KEY).acquire());

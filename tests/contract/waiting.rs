@@ -8,7 +8,7 @@ use lockable_runtime::Locker;
 use lockable_tests::wait;
 use tokio::task::{LocalSet, yield_now};
 
-use crate::fixture::{Fixture, KEY, LIMIT, NAME, hold};
+use crate::fixture::{KEY, LIMIT, NAME, Store, hold};
 
 every_backend! { one_thread: [] and_sentinel: [
     a_waiter_has_the_lock_after_its_release,
@@ -20,7 +20,7 @@ every_backend! { one_thread: [] and_sentinel: [
     a_fair_lock_alternates_between_processes,
 ]}
 
-async fn a_waiter_has_the_lock_after_its_release<F: Fixture>(store: &F) {
+async fn a_waiter_has_the_lock_after_its_release(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     let waiter = async {
@@ -36,7 +36,7 @@ async fn a_waiter_has_the_lock_after_its_release<F: Fixture>(store: &F) {
     tokio::join!(waiter, holder);
 }
 
-async fn a_wait_limit_ends_the_wait_with_an_error<F: Fixture>(store: &F) {
+async fn a_wait_limit_ends_the_wait_with_an_error(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     for limit in [Duration::ZERO, Duration::from_millis(150)] {
@@ -51,7 +51,7 @@ async fn a_wait_limit_ends_the_wait_with_an_error<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn waiters_of_a_process_are_served_in_order<F: Fixture>(store: &F) {
+async fn waiters_of_a_process_are_served_in_order(store: &Store) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     let served = Rc::new(RefCell::new(Vec::new()));
@@ -70,7 +70,7 @@ async fn waiters_of_a_process_are_served_in_order<F: Fixture>(store: &F) {
     assert_eq!(*served.borrow(), (0..40).collect::<Vec<_>>());
 }
 
-async fn waiters_of_other_lockers_are_served_too<F: Fixture>(store: &F) {
+async fn waiters_of_other_lockers_are_served_too(store: &Store) {
     let guard = hold(&store.locker().await).await;
     let count = Cell::new(0);
     let wait = async |locker: Locker| {
@@ -87,14 +87,14 @@ async fn waiters_of_other_lockers_are_served_too<F: Fixture>(store: &F) {
     assert_eq!(count.get(), 120);
 }
 
-async fn a_dead_holder_costs_no_more_than_its_lease<F: Fixture>(store: &F) {
+async fn a_dead_holder_costs_no_more_than_its_lease(store: &Store) {
     let locker = store.locker().await;
-    store.put_foreign(NAME, F::LEASE);
+    store.put_foreign(NAME, store.lease());
     let guard = locker.lock(KEY).wait(LIMIT).acquire().await.unwrap();
     guard.release().await.unwrap();
 }
 
-async fn a_fair_lock_alternates_between_processes<F: Fixture>(store: &F) {
+async fn a_fair_lock_alternates_between_processes(store: &Store) {
     let (one, two) = (store.locker().await, store.locker().await);
     let guard = hold(&one).await;
     let served = RefCell::new(Vec::new());

@@ -17,7 +17,7 @@ use super::side::Side;
 use super::state::State;
 use super::step::{Scene, Step, What};
 use super::{Story, keys};
-use crate::fixture::{Fixture, LIMIT, Redis};
+use crate::fixture::{LIMIT, real_time};
 
 mod rules;
 mod store;
@@ -76,7 +76,7 @@ struct Both {
 impl Both {
     fn start() -> Self {
         let nodes = Nodes::start();
-        let redis = Side::open(&nodes.url(), Redis::runtime());
+        let redis = Side::open(&nodes.url(), real_time());
         Self { memory: Reference::start(), redis, nodes }
     }
 
@@ -148,7 +148,7 @@ fn verbs_of_slots_that_move_keep_their_promises() {
         return;
     }
     let mut nodes = Nodes::start();
-    let mut redis = Side::open(&nodes.url(), Redis::runtime());
+    let mut redis = Side::open(&nodes.url(), real_time());
     let mut under_way = 0;
     let sequences = u32::try_from(long_form(10, 25)).unwrap();
     for seed in 1..=sequences {

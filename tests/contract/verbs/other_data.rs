@@ -9,7 +9,7 @@ use self::Place::{Fence, Lock, Queue};
 use super::companions;
 use super::side::Side;
 use super::step::{Next, What};
-use crate::fixture::{Fixture, Redis};
+use crate::fixture::real_time;
 
 /// Goal: a verb that changes what is not a lock's, or lets it stop what the verb can still do.
 /// Method: each verb meets other data in each place where it matters; its answer and what is stored after it
@@ -18,7 +18,7 @@ use crate::fixture::{Fixture, Redis};
 fn other_data_are_left_as_they_are() {
     let server = Server::start();
     let admin = server.admin();
-    let mut redis = Side::open(&server.url(), Redis::runtime());
+    let mut redis = Side::open(&server.url(), real_time());
     for (number, case) in CASES.iter().enumerate() {
         let (place, before, verb, answer, lock, queue) = *case;
         for other in place.others() {

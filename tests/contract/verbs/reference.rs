@@ -23,7 +23,7 @@ impl Reference {
         let fixture = Memory::start();
         let url = fixture.url();
         let store = MemoryStore::open(url.strip_prefix("memory://").unwrap()).unwrap();
-        Self { side: Side::open(&url, Memory::runtime()), store, _fixture: fixture }
+        Self { side: Side::open(&url, fixture.runtime()), store, _fixture: fixture }
     }
 
     /// Begins a sequence about other keys.

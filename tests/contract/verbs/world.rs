@@ -14,7 +14,7 @@ use super::side::{Published, Side};
 use super::state::{Life, Place, State};
 use super::step::{Scene, Step, What};
 use super::{KEYS, keys};
-use crate::fixture::{Fixture, Redis};
+use crate::fixture::real_time;
 
 pub(super) struct World {
     memory: Reference,
@@ -65,7 +65,7 @@ fn difference<T: Debug + PartialEq>(what: &str, [memory, redis]: &[T; 2]) -> Opt
 impl World {
     pub(super) fn start() -> Self {
         let server = StoppedServer::start();
-        let redis = Side::open(&server.url(), Redis::runtime());
+        let redis = Side::open(&server.url(), real_time());
         let channels = redis.channels();
         Self {
             memory: Reference::start(),
