@@ -49,7 +49,8 @@ fn manifest(dependencies: &str) -> String {
     format!(
         "[package]\nname = \"first-function\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\
          [workspace]\n\n[patch.crates-io]\nlockable-runtime = {{ path = '{}' }}\n\n\
-         [profile.dev]\ndebug = \"line-tables-only\"\n",
+         [profile.dev]\ndebug = \"line-tables-only\"\n\n\
+         [profile.dev.package.\"*\"]\ndebug = false\n",
         ours.display()
     )
 }
