@@ -128,7 +128,8 @@ const MAX_CALLS: usize = 32;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::RwLock;
+    use std::sync::Mutex;
+    use std::sync::mpsc::{RecvError, channel};
 
     use tokio::sync::mpsc::unbounded_channel;
     use tokio::task::JoinSet;
@@ -139,12 +140,12 @@ mod tests {
     /// Each of them keeps its thread for as long as it hangs.
     #[tokio::test]
     async fn no_more_calls_than_threads_are_spared_run_at_a_time() {
-        static HANGS: RwLock<()> = RwLock::new(());
-        let hanging = HANGS.write().unwrap();
+        let (hanging, end) = channel::<Infallible>();
+        let end = Mutex::new(end);
         let (started, mut starts) = unbounded_channel();
         let source = CredentialsSource::new(move || {
             started.send(()).unwrap();
-            drop(HANGS.read());
+            let _end: Result<Infallible, RecvError> = end.lock().unwrap().recv();
             async { Ok::<_, Infallible>(Credentials::password("word")) }
         });
         let limit = Duration::from_secs(60);
