@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_leads_to_the_server_is_offered_too() {
-        let typed = "--ca-file ca.pem --cert-file a.pem --key-file b.pem";
+        let typed = "--namespace shop --ca-file ca.pem --cert-file a.pem --key-file b.pem";
         assert_eq!(offered(typed, "k"), format!("lockable show {typed} k"));
     }
 }

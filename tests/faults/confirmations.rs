@@ -35,6 +35,23 @@ async fn a_lock_without_its_replica_is_not_acquired() {
     is_clean(&pair.primary).await;
 }
 
+/// The server has one of the two replicas that the URL needs; the number of the builder precedes that.
+#[tokio::test]
+async fn fewer_replicas_than_are_needed_confirm_no_lock() {
+    let pair = Pair::start();
+    let url = format!("{}?replicas=2", pair.primary.url());
+    hold(&confirmed(&url).connect().await.unwrap(), "k").await;
+    let builder = patient(&url).command_deadline(DEADLINE).connect_deadline(LONG);
+    let locker = builder.connect().await.unwrap();
+    let error = locker.lock("k").acquire().await.unwrap_err();
+    assert!(
+        error.is_unavailable() && error.to_string().contains("of 2 replicas have it"),
+        "{error}"
+    );
+    freed(&pair.primary).await;
+    is_clean(&pair.primary).await;
+}
+
 #[tokio::test]
 async fn a_locker_without_replicas_waits_for_none() {
     let pair = Pair::start();
@@ -85,6 +102,44 @@ async fn a_lock_that_is_handed_off_waits_for_its_replica() {
     assert!(!waiter.is_finished(), "no replica has it");
     pair.replica.resume();
     waiter.await.unwrap().release().await.unwrap();
+    is_clean(&pair.primary).await;
+}
+
+/// The same of a lock that a release hands off to the next call of its own process.
+#[tokio::test]
+async fn a_lock_that_comes_back_to_its_process_waits_for_its_replica() {
+    let pair = Pair::start();
+    let holder = connect_ample(&pair.primary.url()).await;
+    let locker = pair.connect().await;
+    let guard = holder.lock("k").acquire().await.unwrap();
+    let fair = || tokio::spawn(locker.lock("k").wait(LONG).fair().acquire());
+    let (first, second) = (fair(), fair());
+    queued(&pair.primary, 1).await;
+    guard.release().await.unwrap();
+    // They are in the order in which they came.
+    let first = first.await.unwrap().unwrap();
+    pair.replica.pause();
+    let waits = pair.waits();
+    first.release().await.unwrap();
+    wait::until_async(LIMIT, async || pair.waits() > waits).await;
+    assert!(!second.is_finished(), "no replica has it");
+    pair.replica.resume();
+    second.await.unwrap().unwrap().release().await.unwrap();
+    is_clean(&pair.primary).await;
+}
+
+/// After a failover no one could redeem it.
+#[tokio::test]
+async fn a_ticket_without_its_replica_is_not_made() {
+    let pair = Pair::start();
+    let locker = pair.connect().await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    pair.replica.pause();
+    let failed = guard.into_ticket(LONG).await.unwrap_err();
+    assert!(failed.error().is_unavailable(), "{failed}");
+    drop(failed);
+    freed(&pair.primary).await;
+    pair.replica.resume();
     is_clean(&pair.primary).await;
 }
 
@@ -169,6 +224,28 @@ async fn a_lock_that_another_server_has_is_not_confirmed() {
     proxy.redirect(&other.primary);
     let error = locker.lock("k").acquire().await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains("was gone"), "{error}");
+    is_clean(&other.primary).await;
+}
+
+/// Goal: where a new connection for locks leads to another server, the one that confirms follows.
+/// Method: the name of the server leads to the next one, and the former ends the connections but for the one that confirms.
+#[tokio::test]
+async fn confirmations_follow_the_locks_to_another_server() {
+    let (pair, other) = (Pair::start(), Pair::start());
+    let proxy = Proxy::start(&pair.primary);
+    let locker = confirmed(&proxy.url()).connect().await.unwrap();
+    hold(&locker, "k").await;
+    proxy.redirect(&other.primary);
+    let admin = pair.primary.admin();
+    let clients: String = admin.command(&["CLIENT", "LIST"]);
+    let is_other =
+        |client: &&str| client.contains("name=lockable:") && !client.contains("cmd=wait");
+    for client in clients.lines().filter(is_other) {
+        let (id, _) = client.trim_start_matches("id=").split_once(' ').unwrap();
+        admin.command::<u64>(&["CLIENT", "KILL", "ID", id]);
+    }
+    hold(&locker, "k").await;
+    assert!(other.waits() > 0);
     is_clean(&other.primary).await;
 }
 

@@ -5,6 +5,8 @@ mod load;
 mod support;
 
 use std::future::{Future, poll_fn};
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -74,7 +76,11 @@ async fn a_holder_that_stays_keeps_its_lock() {
 
 #[tokio::test]
 async fn a_holder_that_cannot_be_asked_is_named() {
-    let (_server, locker, admin) = start().await;
+    let (server, locker, admin) = start().await;
+    // Someone who reads every message is no holder.
+    let mut reader = TcpStream::connect(server.addr()).unwrap();
+    reader.write_all(b"PSUBSCRIBE *\r\n").unwrap();
+    until(async || admin.command::<u64>(&["PUBSUB", "NUMPAT"]) == 1).await;
     let guard = locker.lock("unrenewed").acquire().await.unwrap();
     let kept = locker.lock("kept").min_hold(LONG).acquire().await.unwrap();
     kept.release().await.unwrap();

@@ -44,10 +44,11 @@ pub(crate) async fn run(
     arguments: Run,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let prefix = connect::prefix(connection)?;
+    // One alone: a password may come from a pipe, which is empty when it is read for another.
+    let locker = connect::locker(connection)?;
+    let prefix = locker.admin().prefix().to_owned();
     check(&arguments, &prefix)?;
     let mut signals = Signals::listen().map_err(|error| failed("no signals", &error))?;
-    let locker = connect::locker(connection)?;
     let id = request_id(&arguments);
     let outcome = tokio::select! {
         outcome = id.scope(Held::acquire(&locker, &arguments)) => outcome,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lockable_tests::{Pace, Server, wait};
 
-use crate::program::{LIMIT, Running, lockable, outcome, queued, run};
+use crate::program::{LIMIT, Running, impatient, lockable, outcome, queued, run, script};
 
 #[test]
 fn the_exit_code_is_the_commands_own() {
@@ -76,6 +76,16 @@ fn a_server_that_is_down_is_69() {
     server.kill();
     let (code, said, why) = outcome(&mut run(&server.url(), &[], "echo ran"));
     assert_eq!((code, said.as_str(), why.lines().count()), (69, "", 1), "{why}");
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_after_the_timeout() {
+    let server = Server::start();
+    server.pause();
+    let (code, _, why) =
+        outcome(impatient(&server.url()).args(["run", "--key", "job", "--", "true"]));
+    assert!(code == 69 && why.contains("could not connect within 200ms"), "{why}");
+    server.resume();
 }
 
 #[test]
@@ -248,6 +258,9 @@ fn a_password_comes_from_a_file() {
     let mut command = run(&url, &["--password-file", file], "echo ran; env | grep -c secret");
     // The command does not have it.
     assert_eq!(outcome(&mut command), (1, "ran\n0\n".to_owned(), String::new()));
+    // It is empty when it is read for the next connection.
+    let piped = "\"$0\" \"$@\" run --password-file <(echo secret) --key job -- echo ran";
+    assert_eq!(outcome(&mut script("bash", &url, piped)), (0, "ran\n".to_owned(), String::new()));
 }
 
 #[test]
@@ -274,11 +287,16 @@ fn a_lock_is_held_for_min_hold_although_the_command_has_ended() {
 #[test]
 fn an_empty_variable_is_none() {
     let server = Server::start();
-    let mut command = run(&server.url(), &["--expire", "1h", "--min-hold", "1h"], "true");
+    let script = "echo $$; read line; true";
+    let mut command = run(&server.url(), &["--expire", "1h", "--min-hold", "1h"], script);
     for name in ["LOCKABLE_PREFIX", "LOCKABLE_NAMESPACE", "LOCKABLE_REQUEST_ID", "REDIS_URL"] {
         command.env(name, "");
     }
-    assert_eq!(outcome(&mut command).0, 0);
+    command.env("OTEL_SERVICE_NAME", "");
+    let running = Running::of(command, 1);
+    let clients: String = server.admin().command(&["CLIENT", "LIST"]);
+    assert!(clients.contains(":lockable@"), "{clients}");
+    assert_eq!(running.end().0, Some(0));
     assert!(server.admin().get("disLock:job").is_some());
 }
 

@@ -75,6 +75,10 @@ fn a_command_with_a_permit_knows_its_key_and_one_token() {
         let token: u64 = lines[1].parse().unwrap();
         assert!(token > latest, "{token} after {latest}");
         latest = token;
+        // The newest token of all permits refuses those of all calls before it.
+        let (admin, counter) = (server.admin(), "lockable:fence:*");
+        let counts = admin.keys(counter).into_iter().filter_map(|key| admin.get(&key));
+        assert_eq!(Some(token), counts.filter_map(|count| count.parse().ok()).max(), "{permits}");
     }
 }
 

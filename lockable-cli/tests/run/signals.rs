@@ -50,6 +50,20 @@ fn a_call_that_waits_ends_by_a_signal() {
     drop(holder);
 }
 
+/// As `nohup` has it.
+#[test]
+fn a_call_that_waits_outlives_a_signal_that_is_ignored() {
+    let server = Server::start();
+    let admin = server.admin();
+    admin.set("disLock:job", "another");
+    let ignoring = "trap '' HUP; exec \"$0\" \"$@\" run --key job --wait -- true";
+    let waiter = Running::of(script("sh", &server.url(), ignoring), 0);
+    queued(&server, "job");
+    waiter.send(Signal::HUP);
+    admin.del("disLock:job");
+    assert_eq!(waiter.end().0, Some(0));
+}
+
 #[test]
 fn a_signal_that_is_ignored_stays_ignored() {
     let server = Server::start();
@@ -80,6 +94,21 @@ fn a_command_in_the_foreground_stays_in_the_group() {
     server.admin().del("disLock:job");
     wait::until(LIMIT, || !running.is_alive());
     assert_eq!(running.end().0, Some(124));
+}
+
+/// The terminal sends it to the whole group.
+#[test]
+fn what_the_terminal_sends_is_not_passed_on_in_the_foreground() {
+    let server = Server::start();
+    let script = "trap 'echo winch' WINCH; trap 'echo usr1' USR1; sleep 1000 & echo $$; while :; do wait; done";
+    let mut running = Running::of(run(&server.url(), &["--foreground"], script), 1);
+    for _ in 0..3 {
+        running.send(Signal::WINCH);
+        running.send(Signal::USR1);
+        assert_eq!(running.line(), "usr1");
+    }
+    running.send(Signal::TERM);
+    assert_eq!(running.end().0, Some(128 + 15));
 }
 
 /// A shell ends a script only if what it runs has died by a signal. Not by SIGINT here: a job in the background ignores

@@ -33,6 +33,25 @@ async fn tokens_rise_when_a_slot_moves_there_and_back() {
     }
 }
 
+/// A node that gives one slot away has others, and so do calls that wait for its answers.
+#[tokio::test]
+async fn a_slot_that_moves_breaks_no_connection() {
+    const MOVES: usize = 24;
+    let mut scene = Scene::begin(AMPLE).await;
+    let greetings = |scene: &Scene| {
+        let greeting = Cue::of(["HELLO"]);
+        scene.doors.count(0, &greeting) + scene.doors.count(1, &greeting)
+    };
+    let before = greetings(&scene);
+    for number in 0..MOVES {
+        scene.doors.assign([scene.slot], (number + 1) % 2);
+        scene.hold_and_release().await;
+    }
+    // Two for each runtime, to either node.
+    let opened = greetings(&scene) - before;
+    assert!(opened < MOVES / 2, "{opened} connections");
+}
+
 /// Goal: a holder who hears of a failover only when its lease is due.
 /// Method: the slot moves without its data; another call learns that. All connections are open by then, because a
 /// new one makes all leases of its node be checked, too: that of the background by a release.
@@ -329,6 +348,23 @@ async fn a_call_that_is_dropped_while_it_subscribes_is_not_queued() {
     wait::until_async(LIMIT, async || places() > 0).await;
     other.abort();
     wait::until_async(LIMIT, async || places() == 0).await;
+    admin.del(&key);
+}
+
+/// Nothing else is sent there that would show a node which hangs.
+#[tokio::test]
+async fn a_silent_subscription_to_a_node_is_asked_whether_it_lives() {
+    let (doors, nodes) = doors();
+    let locker = connect(&doors, LONG).await;
+    let (key, _) = fresh("listened");
+    let admin = nodes.servers()[0].admin();
+    admin.set(&key, "another");
+    let call = tokio::spawn(locker.lock(&key).wait(LONG).acquire());
+    let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
+    let ping = Cue::of(["PING"]);
+    wait::until_async(3 * LIMIT, async || doors.count(0, &ping) > 0).await;
+    call.abort();
+    wait::until_async(LIMIT, async || admin.command::<usize>(&queue) == 0).await;
     admin.del(&key);
 }
 

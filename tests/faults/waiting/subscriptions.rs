@@ -44,6 +44,17 @@ async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
     assert_eq!([admin.keys("lockable:queue:*"), admin.keys("disLock:*")].concat(), [""; 0]);
 }
 
+/// Nothing else is sent there that would show a server which hangs.
+#[tokio::test]
+async fn a_silent_subscription_is_asked_whether_it_lives() {
+    let (server, guard, waiter) = waited_for().await;
+    let admin = server.admin();
+    let pings = admin.command_calls("ping");
+    wait::until_async(3 * LIMIT, async || admin.command_calls("ping") > pings).await;
+    guard.release().await.unwrap();
+    is_served_last(&server, "the waiter", AT_ONCE, waiter).await;
+}
+
 /// Both listen on the channel of the process, so the server takes a grant to the first as heard.
 #[tokio::test]
 async fn a_locker_without_its_subscription_waits_for_the_recheck() {

@@ -65,6 +65,7 @@ async fn a_dead_node_hides_no_other_nodes_locks() {
     let name = name_at(&cluster, alive);
     let _guard = locker.lock(&name).acquire().await.unwrap();
     dead.kill();
+    assert!(!locker.admin().processes().await.unwrap().is_empty());
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     let mut listing = locker.admin().locks();
     while let Some(lock) = listing.next().await {

@@ -1,5 +1,7 @@
 //! The subscription on which a process hears of operators: when there is one, and what breaks it.
 
+use std::time::Duration;
+
 use lockable_runtime::admin::Revoked;
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Cluster, Proxy, Sentinels, Server};
@@ -113,6 +115,10 @@ async fn a_process_listens_at_one_node_of_a_cluster() {
         until(async || of_cluster(&channel) == 1).await;
         for (guard, key) in guards {
             let seen = held(&operator, &key).await;
+            // Not each node knows that the process listens.
+            let asked =
+                operator.admin().revoke(&seen, "why").grace(Duration::from_millis(50)).await;
+            assert!(matches!(asked, Ok(Revoked::NotReleased { .. })), "{asked:?}");
             ask(&operator, &seen, guard).await;
         }
         for admin in &admins {

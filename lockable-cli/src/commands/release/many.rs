@@ -241,3 +241,17 @@ impl Tally {
 
 /// This number of holders is waited for at a time.
 const AT_ONCE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gravest_failure_decides_about_the_exit_code() {
+        let mut tally = Tally::default();
+        for code in [code::UNANSWERED, code::UNAVAILABLE, code::UNANSWERED] {
+            tally.fails(&Failure::new("failed", code, "a failure"), false);
+        }
+        assert_eq!(tally.end(true), code::UNAVAILABLE);
+    }
+}

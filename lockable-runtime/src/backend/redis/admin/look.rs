@@ -95,3 +95,19 @@ const MAX_LOOKS: u32 = 10;
 
 /// What `PTTL` says of a key that is not there.
 const GONE: i64 = -2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_kept_for_waiters_is_listed_with_a_second_less() {
+        let left = |mark: &str| {
+            let value = format!("{mark}00000000000000ff-12").into_bytes();
+            let replies = [Value::BulkString(value), Value::Int(2_500), Value::Int(1)];
+            let seen = seen(LockKey::from_static("k"), &mut replies.into_iter()).unwrap().unwrap();
+            seen.remaining.unwrap().as_millis()
+        };
+        assert_eq!(["", "~", "="].map(left), [2_500, 2_500, 1_500]);
+    }
+}

@@ -115,3 +115,16 @@ fn each(
         _ => Ok(outcomes),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The server counts the keys that are there, and not the holders.
+    #[test]
+    fn a_lock_of_another_holder_is_there() {
+        let found = [Renewed::Held, Renewed::Taken, Renewed::Absent];
+        let asked: Asked = Ok(found.into_iter().map(Ok).collect());
+        assert_eq!(are_there(&asked), [true, true, false]);
+    }
+}

@@ -35,3 +35,22 @@ impl Demotion {
         self.epochs.current()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_demotion_ends_the_subscriptions_before_it_once() {
+        let demotion = Demotion::default();
+        let before = demotion.epoch();
+        demotion.end();
+        demotion.notice();
+        assert!(!before.is_over(), "no connection leads to another server yet");
+        demotion.end();
+        assert!(before.is_over());
+        let after = demotion.epoch();
+        demotion.end();
+        assert!(!after.is_over(), "it was another connection to the same server");
+    }
+}

@@ -125,3 +125,41 @@ fn words(words: impl Into<Box<dyn Error + Send + Sync>>) -> Cause {
 
 /// How many calls may run at the same time: one that hangs keeps its thread.
 const MAX_CALLS: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc::{RecvError, channel};
+
+    use tokio::sync::mpsc::unbounded_channel;
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::background::background;
+
+    /// Each of them keeps its thread for as long as it hangs.
+    #[tokio::test]
+    async fn no_more_calls_than_threads_are_spared_run_at_a_time() {
+        let (hanging, end) = channel::<Infallible>();
+        let end = Mutex::new(end);
+        let (started, mut starts) = unbounded_channel();
+        let source = CredentialsSource::new(move || {
+            started.send(()).unwrap();
+            let _end: Result<Infallible, RecvError> = end.lock().unwrap().recv();
+            async { Ok::<_, Infallible>(Credentials::password("word")) }
+        });
+        let limit = Duration::from_secs(60);
+        let logins = Logins::new(Some(source), background().unwrap(), limit);
+        let mut running = JoinSet::new();
+        for _ in 0..=MAX_CALLS {
+            let logins = logins.clone();
+            running.spawn(async move { logins.next("server").await.is_ok() });
+        }
+        for _ in 0..MAX_CALLS {
+            starts.recv().await.unwrap();
+        }
+        assert_eq!(logins.calls.available_permits(), 0);
+        drop(hanging);
+        assert!(running.join_all().await.into_iter().all(|is_answered| is_answered));
+    }
+}

@@ -366,3 +366,15 @@ fn tcp_settings(command_deadline: Duration) -> TcpSettings {
         .set_user_timeout(command_deadline.saturating_mul(5).min(Duration::from_secs(86_400)));
     settings
 }
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_gives_a_dead_peer_up_after_five_command_deadlines() {
+        let limit = |deadline| tcp_settings(deadline).user_timeout();
+        assert_eq!(limit(Duration::from_secs(2)), Some(Duration::from_secs(10)));
+        assert_eq!(limit(Duration::MAX), Some(Duration::from_secs(86_400)), "as much as it takes");
+    }
+}

@@ -199,10 +199,8 @@ impl Router {
         let opener = &self.topology.opener;
         match meaning {
             Meaning::Moved(endpoint) => {
-                // A server to which the slot only moves names the one that has it still.
-                if !hops.is_asking() {
-                    self.topology.move_slot(slot, connection, &endpoint);
-                }
+                // No news where a server says it to which the slot only moves: it does not have it in the table.
+                self.topology.move_slot(slot, connection, &endpoint);
                 hops.redirect(fault, None, opener).await
             }
             Meaning::Asks(endpoint) if keys == Keys::One => {

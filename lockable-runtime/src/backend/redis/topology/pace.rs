@@ -70,3 +70,23 @@ impl Pace {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nodes_are_asked_again_only_where_that_was_needed_since() {
+        let pace = Pace::default();
+        assert!(pace.need());
+        assert!(!pace.need(), "a task asks already");
+        pace.begin();
+        assert!(!pace.is_needed(true), "what was needed before is answered");
+        assert!(pace.need(), "that task has ended");
+        pace.begin();
+        assert!(!pace.need());
+        assert!(pace.is_needed(true), "the task asks again");
+        pace.begin();
+        assert!(!pace.is_needed(false));
+    }
+}

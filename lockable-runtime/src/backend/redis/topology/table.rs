@@ -194,3 +194,74 @@ impl Table {
 fn has_had_slots(server: &Server) -> bool {
     server.node.as_ref().is_some_and(|node| node.has_had_slots())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Settings;
+    use crate::background::background;
+
+    struct NoSeats;
+
+    impl ServerSeats for NoSeats {
+        fn have(&self, _: Slot) -> bool {
+            false
+        }
+
+        fn doubt(&self) {}
+    }
+
+    /// A table in which the first node has this slot.
+    fn table(slot: Slot) -> Table {
+        let settings = Settings { url: "redis-cluster://a:1".to_owned(), ..Settings::default() };
+        let (opener, _) = Opener::new(&settings, background().unwrap()).unwrap();
+        let mut table = Table::new(opener, Box::new(|_| Arc::new(NoSeats)));
+        table.apply(&[(slot, &node("a"))], at(0));
+        table
+    }
+
+    fn node(host: &str) -> Endpoint {
+        Endpoint { host: host.to_owned(), port: 1 }
+    }
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(millis * 1_000_000)
+    }
+
+    fn owner(table: &Table, slot: Slot) -> &Endpoint {
+        table.owner(slot).unwrap().endpoint().unwrap()
+    }
+
+    #[test]
+    fn a_redirect_of_a_node_that_was_left_changes_nothing() {
+        let slot = Slot::new(7);
+        let mut table = table(slot);
+        let (a, b, c) = (node("a"), node("b"), node("c"));
+        assert_eq!(table.move_slot(slot, &a, &b, at(1)).moves.len(), 1);
+        assert_eq!(table.move_slot(slot, &b, &c, at(2)).moves.len(), 1);
+        assert!(table.move_slot(slot, &a, &b, at(3)).moves.is_empty(), "an answer that came late");
+        assert_eq!((owner(&table, slot), table.moved_at(slot)), (&c, at(2)));
+    }
+
+    /// A node, other than a majority, knows for sure that it does not have a slot.
+    #[test]
+    fn maps_name_no_node_that_has_just_given_its_slot_away() {
+        let (slot, a, b) = (Slot::new(7), node("a"), node("b"));
+        let mut table = table(slot);
+        table.move_slot(slot, &a, &b, at(1_000));
+        let news = |table: &Table, now| table.news([(slot, &a)].into_iter(), at(now)).len();
+        assert_eq!((news(&table, 2_999), news(&table, 3_000)), (0, 1));
+        table.apply(&[(slot, &a)], at(3_000));
+        assert_eq!(owner(&table, slot), &a);
+    }
+
+    #[test]
+    fn a_node_is_left_that_has_lost_its_last_slot() {
+        let (slot, a, b) = (Slot::new(7), node("a"), node("b"));
+        let mut table = table(slot);
+        table.server_at(&node("importing"), slot);
+        let left = table.apply(&[(slot, &b)], at(1)).left;
+        let left: Vec<_> = left.iter().filter_map(|server| server.endpoint()).collect();
+        assert_eq!(left, [&a], "a node that never had one may get one yet");
+    }
+}

@@ -109,3 +109,27 @@ fn announced(message: &Msg, primary: &str) -> Option<(Endpoint, Endpoint)> {
     };
     Some((endpoint()?, endpoint()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use ::redis::Value;
+
+    use super::*;
+
+    fn message(words: &str) -> Msg {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let parts = ["message", CHANNEL, words].map(text);
+        Msg::from_owned_value(Value::Array(parts.to_vec())).unwrap()
+    }
+
+    /// Sentinels watch several, and publish all failovers on one channel.
+    #[test]
+    fn only_a_failover_of_the_same_primary_is_heard() {
+        let at = |host: &str, port| Endpoint { host: host.to_owned(), port };
+        let failover = message("orders 10.0.0.1 6379 10.0.0.2 6380");
+        let places = (at("10.0.0.1", 6379), at("10.0.0.2", 6380));
+        assert_eq!(announced(&failover, "orders"), Some(places));
+        assert_eq!(announced(&failover, "order"), None);
+        assert_eq!(announced(&message("orders 10.0.0.1 6379"), "orders"), None);
+    }
+}

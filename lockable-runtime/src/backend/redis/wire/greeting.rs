@@ -307,3 +307,26 @@ const BY_TEXT: &str = "sending the text of a script";
 
 /// No replica is waited for here.
 const WAIT: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Settings;
+    use crate::background::background;
+
+    /// In a failover behind one name, calls are worth being repeated.
+    #[test]
+    fn a_replica_that_was_the_primary_is_no_wrong_url() {
+        let url = "redis://host:7";
+        let settings = Settings { url: url.to_owned(), ..Settings::default() };
+        let (opener, _) = Opener::new(&settings, background().unwrap()).unwrap();
+        let target = Target::at(url);
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let hello = Value::Array(["mode", "standalone", "role", "replica"].map(text).to_vec());
+        let replica = server::elsewhere(&hello, &Value::Nil, &target);
+        let kind = || misdirected(&replica, &opener, &target).kind;
+        assert_eq!(kind(), LockErrorKind::Refused);
+        opener.was_connected.store(true, Ordering::Relaxed);
+        assert_eq!(kind(), LockErrorKind::Unavailable);
+    }
+}
