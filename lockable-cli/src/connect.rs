@@ -18,11 +18,6 @@ pub(crate) fn locker(connection: &Connection) -> Result<Locker, Failure> {
     Ok(builder(connection)?.connect_lazy()?)
 }
 
-/// What every lock's key begins with.
-pub(crate) fn prefix(connection: &Connection) -> Result<String, Failure> {
-    Ok(locker(connection)?.admin().prefix().to_owned())
-}
-
 /// Where the locks are, without users, passwords and settings.
 pub(crate) fn place(connection: &Connection) -> Result<String, Failure> {
     let url = without_user(&url(connection)?.0);

@@ -31,7 +31,7 @@ pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Re
         return Err(error.into());
     }
     if count == 0 && !json {
-        note(json, &none(connection, arguments.pattern.as_deref()));
+        note(json, &none(&admin, connection, arguments.pattern.as_deref()));
     }
     Ok(0)
 }

@@ -31,18 +31,17 @@ use crate::connect;
 use crate::failure::{Failure, code};
 
 /// A free lock, for a command that is about its holder: which lock was looked at, and where.
-fn free(connection: &Connection, key: &str) -> Failure {
-    let (prefix, place) = (connect::prefix(connection), connect::place(connection));
-    let (prefix, place) = (prefix.unwrap_or_default(), place.unwrap_or_default());
-    let advice = advice(connection, key).map(|advice| format!("; {advice}")).unwrap_or_default();
+fn free(admin: &Admin, connection: &Connection, key: &str) -> Failure {
+    let (prefix, place) = (admin.prefix(), connect::place(connection).unwrap_or_default());
+    let advice =
+        advice(admin, connection, key).map(|advice| format!("; {advice}")).unwrap_or_default();
     let message = format!("the lock `{prefix}{key}` is free on {place}{advice}");
     Failure::new("free", code::FREE, message)
 }
 
 /// What was probably meant by a key that no one has.
-fn advice(connection: &Connection, key: &str) -> Option<String> {
-    let prefix = connect::prefix(connection).unwrap_or_default();
-    if !prefix.is_empty() && key.starts_with(&prefix) {
+fn advice(admin: &Admin, connection: &Connection, key: &str) -> Option<String> {
+    if is_prefixed(admin, key) {
         return Some("write the key without its prefix".to_owned());
     }
     let list = || connect::command(connection, "ls", &[key]);
@@ -62,11 +61,10 @@ fn locks(admin: &Admin, arguments: &Ls) -> Locks {
 }
 
 /// What was looked for, and where.
-fn none(connection: &Connection, pattern: Option<&str>) -> String {
-    let (prefix, place) = (connect::prefix(connection), connect::place(connection));
-    let (prefix, place) = (prefix.unwrap_or_default(), place.unwrap_or_default());
+fn none(admin: &Admin, connection: &Connection, pattern: Option<&str>) -> String {
+    let (prefix, place) = (admin.prefix(), connect::place(connection).unwrap_or_default());
     let form = pattern.unwrap_or("*");
-    let advice = if !prefix.is_empty() && form.starts_with(&prefix) {
+    let advice = if is_prefixed(admin, form) {
         "; write the pattern without the prefix".to_owned()
     } else if !form.contains(['*', '?', '[']) {
         format!("; try: {}", connect::command(connection, "ls", &[&format!("{form}*")]))
@@ -74,6 +72,11 @@ fn none(connection: &Connection, pattern: Option<&str>) -> String {
         String::new()
     };
     format!("no lock `{prefix}{form}` is held on {place}{advice}")
+}
+
+/// Whether a key or a pattern has the prefix already, which every command adds.
+fn is_prefixed(admin: &Admin, key: &str) -> bool {
+    !admin.prefix().is_empty() && key.starts_with(admin.prefix())
 }
 
 /// Who types this.

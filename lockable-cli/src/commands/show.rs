@@ -21,7 +21,7 @@ pub(crate) async fn show(
     }
     let admin = connect::locker(connection)?.admin();
     let look = Look::at(&admin, &arguments.key).await?;
-    let look = look.ok_or_else(|| free(connection, &arguments.key))?;
+    let look = look.ok_or_else(|| free(&admin, connection, &arguments.key))?;
     let Look { held, queue, directory, .. } = &look;
     if json {
         json::print(&LockLine::new(held, directory).with_queue(queue, directory));

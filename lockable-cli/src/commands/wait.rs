@@ -28,7 +28,7 @@ pub(crate) async fn wait(
 ) -> Result<u8, Failure> {
     let (admin, begun) = (connect::locker(connection)?.admin(), boot_time());
     let first = Look::at(&admin, &arguments).await?;
-    if let (None, Some(advice)) = (&first.held, advice(connection, &arguments.key)) {
+    if let (None, Some(advice)) = (&first.held, advice(&admin, connection, &arguments.key)) {
         note(json, &format!("`{}` is the name of one lock; {advice}", arguments.key));
     }
     let looks = Looks { admin: &admin, arguments: &arguments, json, silent: None };

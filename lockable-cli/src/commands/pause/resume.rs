@@ -55,7 +55,7 @@ async fn paused(
     }
     match other {
         _ if !paused.is_empty() => Ok(paused),
-        None => Err(free(connection, key)),
+        None => Err(free(admin, connection, key)),
         Some(held) if held.holder().kind() == HolderKind::NoLock => Err(no_lock(key)),
         Some(held) => {
             let (id, who) = (held.holder().id(), holder(held.holder()));

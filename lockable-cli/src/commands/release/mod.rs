@@ -35,7 +35,7 @@ pub(crate) async fn release(
     if held.is_none() && !arguments.exact && key.contains(['*', '?', '[']) {
         return many::of_pattern(connection, &admin, &arguments, &reason, json).await;
     }
-    let held = held.ok_or_else(|| free(connection, key))?;
+    let held = held.ok_or_else(|| free(&admin, connection, key))?;
     if held.holder().kind() == HolderKind::NoLock {
         return Err(no_lock(key));
     }

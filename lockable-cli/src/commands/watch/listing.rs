@@ -31,7 +31,7 @@ pub(crate) async fn listing(
     let interval = check_pause(interval)?;
     check_pattern(arguments.pattern.as_deref())?;
     let admin = connect::locker(connection)?.admin();
-    let none = none(connection, arguments.pattern.as_deref());
+    let none = none(&admin, connection, arguments.pattern.as_deref());
     let mut watch = Watch::new(admin, arguments, none, View::new(json)).await?;
     while watch.look().await? {
         // A listing has paused already; the list of connections comes in one piece.

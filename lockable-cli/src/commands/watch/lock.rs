@@ -26,7 +26,7 @@ pub(crate) async fn lock(
     let admin = connect::locker(connection)?.admin();
     let view = View::new(json);
     let history = History::new(view.glance());
-    let free = free(connection, key).message().to_owned();
+    let free = free(&admin, connection, key).message().to_owned();
     // No second connection is tried where no server replies.
     admin.holder(key).await?;
     let mut news = News::of(&admin, key).await;
