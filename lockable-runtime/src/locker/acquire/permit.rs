@@ -134,6 +134,23 @@ mod tests {
 
     use crate::locker::Locker;
 
+    /// Else no operator could stop its holder, and no change of its lock would be heard.
+    /// Method: the first lane of a process, whose line has the name of the first permit, gets the second one.
+    #[tokio::test(start_paused = true)]
+    async fn a_permit_that_was_waited_for_is_known_by_its_name() {
+        let on = || Locker::builder().url("memory://waited-permit").connect_lazy().unwrap();
+        let (locker, other) = (on(), on());
+        let permit = |locker: &Locker| locker.lock("k").permits(2).acquire();
+        let (_first, second) = (permit(&other).await.unwrap(), permit(&other).await.unwrap());
+        let release = async {
+            locker.link().backend.timer(Duration::from_millis(1)).await;
+            second.release().await.unwrap();
+        };
+        let (third, ()) = tokio::join!(permit(&locker), release);
+        let third = third.unwrap();
+        assert_eq!(locker.acquirer().leases(third.lease().key()).len(), 1);
+    }
+
     /// Goal: a call for all permits that has waited at the gate, and waits for the lanes of its process then.
     #[tokio::test(start_paused = true)]
     async fn the_limit_of_all_permits_is_one_for_the_gate_and_the_lanes() {
