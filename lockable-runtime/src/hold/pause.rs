@@ -125,6 +125,6 @@ mod tests {
         guard.lease.revoke(&Reason::new("a deployment"));
         let error = guard.into_pause(Duration::from_secs(60), "later").await.unwrap_err();
         assert!(error.is_revoked(), "{error}");
-        locker.lock("k").acquire().await.unwrap();
+        drop(locker.lock("k").acquire().await.unwrap());
     }
 }

@@ -239,7 +239,6 @@ impl All<'_> {
 mod tests {
     use std::time::Duration;
 
-    use super::*;
     use crate::lease::schedule::due;
     use crate::locker::Locker;
     use crate::types::clock::tokio_time;
@@ -258,7 +257,7 @@ mod tests {
         }
         let last = locker.lock("b").acquire().await.unwrap();
         let release = async {
-            timer(until_due() - Duration::from_millis(5)).await;
+            timer(until_due().saturating_sub(Duration::from_millis(5))).await;
             last.release().await.unwrap();
         };
         let (set, ()) = tokio::join!(locker.lock_all(["a", "b"]).acquire(), release);
