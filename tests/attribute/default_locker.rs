@@ -93,7 +93,7 @@ fn the_first_call_takes_the_locker_of_the_environment() {
 fn the_url_of_the_environment_sets_the_defaults() {
     let server = Server::start();
     let url = format!("{}?prefix=shop:&expire=2m&namespace=shop:lockable", server.url());
-    let variables = [("REDIS_URL", url.as_str())];
+    let variables = [("LOCKABLE_URL", ""), ("REDIS_URL", url.as_str())];
     in_own_process("the_url_of_the_environment_sets_the_defaults", &variables, async || {
         #[distributed_lock(key = "k", guard = lock)]
         async fn terms() -> Result<(String, u64), LockError> {

@@ -23,6 +23,7 @@ mod nodes;
 mod other_data;
 mod permits;
 mod reference;
+mod repeated;
 mod server;
 mod side;
 mod state;

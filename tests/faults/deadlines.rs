@@ -4,7 +4,7 @@ use lockable_runtime::LockErrorKind;
 use std::future::{Future, poll_fn};
 use std::net::TcpListener;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockError, Locker, distributed_lock};
 use lockable_tests::{Pace, Server};
@@ -78,6 +78,22 @@ async fn a_stalled_release_does_not_cost_the_bodys_value() {
         7
     };
     assert_eq!(in_time(COMMAND, locker.lock("k").run(body)).await.unwrap(), 7);
+    server.resume();
+    freed(&server).await;
+}
+
+/// The call waits for its release, here in vain.
+#[tokio::test]
+async fn a_sync_call_ends_no_earlier_than_its_release() {
+    #[distributed_lock(key = "k", locker = locker)]
+    fn stall(locker: &Locker, server: &Server) -> Result<Instant, LockError> {
+        server.pause();
+        Ok(now())
+    }
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let stalled = stall(&locker, &server).unwrap();
+    assert!(stalled.elapsed() >= COMMAND);
     server.resume();
     freed(&server).await;
 }

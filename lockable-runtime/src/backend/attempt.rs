@@ -233,6 +233,16 @@ mod tests {
         assert_eq!(attempt.sent_at(), Some(Moment::from_nanos(5)));
     }
 
+    /// Else its release is given up early.
+    #[test]
+    fn a_permit_lapses_when_its_attempt_does() {
+        let attempt = Attempt::drawn(LockKey::from_static("{k}"), Ttl::DEFAULT);
+        attempt.mark_sent(Moment::from_nanos(5));
+        let permit = attempt.with_permit(LockKey::from_static("{k}#1"));
+        let times = (permit.sent_at(), permit.lapses_at());
+        assert!(times == (attempt.sent_at(), attempt.lapses_at()) && times.0.is_some());
+    }
+
     #[test]
     fn a_lock_lapses_after_its_latest_requested_end() {
         let attempt = Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT);

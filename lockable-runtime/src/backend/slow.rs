@@ -1,7 +1,8 @@
 //! A store in memory that is reached slowly.
 
+use std::future::ready;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub(crate) struct Slow {
     pub(crate) question_takes: AtomicU64,
     pub(crate) renewal_takes: AtomicU64,
     pub(crate) withdrawal_takes: AtomicU64,
+    /// Whether replicas are missing for what is published.
+    pub(crate) confirms_no_grant: AtomicBool,
     pub(crate) questions: AtomicUsize,
     /// How many releases came without a next attempt.
     pub(crate) releases: AtomicUsize,
@@ -41,6 +44,7 @@ impl Slow {
             question_takes,
             renewal_takes,
             withdrawal_takes,
+            confirms_no_grant: AtomicBool::new(false),
             questions,
             releases,
         })
@@ -108,6 +112,11 @@ impl Backend for Arc<Slow> {
             this.reach(takes).await;
             this.memory.leave(attempt).await
         })
+    }
+
+    fn confirm(&self, _: &Grant) -> Option<Reply<()>> {
+        let refused = Fault::no_answer(self.name(), Duration::ZERO);
+        self.confirms_no_grant.load(Relaxed).then(|| Box::pin(ready(Err(refused))) as Reply<()>)
     }
 
     fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {

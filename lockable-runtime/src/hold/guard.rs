@@ -354,12 +354,43 @@ impl fmt::Debug for LockGuard {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
     use super::*;
+    use crate::locker::Locker;
+    use crate::types::clock::skip;
 
     #[test]
     fn bounds() {
         fn check<T: Send + Sync + Unpin + 'static>() {}
         check::<LockGuard>();
         check::<Lease>();
+    }
+
+    /// Method: a loss that is known, and a call that waits in the line whose turn the holder has.
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_that_was_lost_is_passed_to_no_call() {
+        let locker = Locker::in_memory();
+        let call = || locker.lock("k").acquire();
+        let first = call().await.unwrap();
+        let (mut second, mut third) = (pin!(call()), pin!(call()));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        assert!(third.as_mut().poll(&mut context).is_pending());
+        first.release().await.unwrap();
+        let second = second.await.unwrap();
+        let lost = Arc::clone(second.lease.attempt());
+        second.lease.refused(Loss::Taken);
+        drop(second);
+        assert!(third.await.unwrap().lease.attempt().owner != lost.owner);
+    }
+
+    /// The backend has the lock still, because a lease ends earlier here.
+    #[tokio::test(start_paused = true)]
+    async fn a_release_after_the_deadline_is_no_success() {
+        let guard = Locker::in_memory().lock("k").acquire().await.unwrap();
+        skip(guard.lease.remaining());
+        assert!(guard.release().await.unwrap_err().is_lost());
     }
 }

@@ -111,3 +111,20 @@ async fn pause(guard: LockGuard, length: Ttl, reason: &Reason) -> Result<Passed,
     guard.lease.still_held()?;
     Ok(guard.pass_to(pause::token(length, reason)?, length).await?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locker::Locker;
+
+    /// An operator waits for the lock, which the pause would keep.
+    #[tokio::test(start_paused = true)]
+    async fn a_hold_that_was_asked_to_stop_is_not_paused() {
+        let locker = Locker::in_memory();
+        let guard = locker.lock("k").acquire().await.unwrap();
+        guard.lease.revoke(&Reason::new("a deployment"));
+        let error = guard.into_pause(Duration::from_secs(60), "later").await.unwrap_err();
+        assert!(error.is_revoked(), "{error}");
+        drop(locker.lock("k").acquire().await.unwrap());
+    }
+}

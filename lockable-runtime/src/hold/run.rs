@@ -332,6 +332,7 @@ impl<L: Clone> GrantCell<L> {
 mod tests {
     use super::*;
     use crate::backend::Link;
+    use crate::locker::Locker;
     use crate::locker::acquire::{Acquirer, Tried, acquire};
     use crate::types::clock::skip;
     use crate::types::key::LockKey;
@@ -359,6 +360,15 @@ mod tests {
             assert!(error.is_lost() && !error.is_body_finished());
             assert!(!error.to_string().contains("stopped"), "{error}");
         }
+    }
+
+    /// Goal: a call without an end, because no one watches the longest hold of a body that outlives a loss.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_may_finish_is_stopped_at_its_longest_hold() {
+        let request = Locker::in_memory().lock("k").renew().max_hold(Duration::from_secs(1));
+        let call = request.on_lost(OnLost::Finish).run(pending::<()>());
+        let ended = tokio::time::timeout(Duration::from_secs(60), call).await;
+        assert!(ended.expect("the call ends").unwrap_err().is_max_hold_reached());
     }
 
     /// Goal: a call without an end, because no one watches a lease that ended within the body's first step.

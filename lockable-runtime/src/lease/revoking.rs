@@ -43,3 +43,20 @@ impl Lease {
         Reason::new(&self.shown_key().redact_in_words(reason.as_ref()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locker::Locker;
+    use crate::types::clock::tokio_time;
+
+    /// Not at the deadline, at which they would look again.
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_that_waits_hears_of_a_revocation_at_once() {
+        let guard = Locker::in_memory().lock("k").acquire().await.unwrap();
+        let (lease, start) = (guard.lease(), tokio_time());
+        let revoke = async { lease.revoke(&Reason::new("why")) };
+        let (error, ()) = tokio::join!(lease.lost(), revoke);
+        assert!(error.is_revoked() && tokio_time() == start, "{error}");
+    }
+}

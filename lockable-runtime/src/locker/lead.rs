@@ -268,7 +268,16 @@ impl fmt::Debug for Leadership {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::task::Waker;
+
+    use tokio::time::{Instant, timeout};
+
     use super::*;
+    use crate::locker::Locker;
+    use crate::types::clock::skip;
+
+    const LIMIT: Duration = Duration::from_secs(60);
 
     #[test]
     fn bounds() {
@@ -280,5 +289,44 @@ mod tests {
     fn a_campaign_can_be_spawned() {
         fn check<T: Send + Unpin + 'static>() {}
         check::<Leading<()>>();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_lies_between_two_terms() {
+        let (start, begun) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
+        let noted = Arc::clone(&begun);
+        let request = Locker::in_memory().lock("k").max_hold(Duration::from_secs(1));
+        let leading = request.lead(move |_| {
+            noted.lock().unwrap().push(start.elapsed().as_secs());
+            pending::<()>()
+        });
+        timeout(Duration::from_secs(9), leading).await.unwrap_err();
+        assert_eq!(*begun.lock().unwrap(), [0, 2, 4, 6, 8]);
+    }
+
+    /// Goal: the effects of a body that is over happen once.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_completed_after_its_loss_ends_the_campaigns() {
+        let request = Locker::in_memory().lock("k");
+        let leading = request.lead(|lease| async move { skip(lease.remaining()) });
+        let error = timeout(LIMIT, leading).await.expect("it campaigns again").unwrap_err();
+        let says = [LockError::is_lost, LockError::is_body_finished].map(|says| says(&error));
+        assert_eq!(says, [true; 2], "{error}");
+    }
+
+    /// Method: nothing polls the campaigns, which could drop the body.
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_that_passes_is_a_change_by_itself() {
+        let mut leading = Locker::in_memory().lock("k").lead(|_| pending::<()>());
+        let mut probe = leading.watch();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(Pin::new(&mut leading).poll(&mut context).is_pending());
+        assert!(timeout(LIMIT, probe.changed()).await.unwrap());
+        let mut late = leading.watch();
+        let mut changed = pin!(late.changed());
+        assert!(changed.as_mut().poll(&mut context).is_pending(), "it was so before");
+        let pause = async { skip(Duration::from_secs(20)) };
+        let (is_leader, ()) = tokio::join!(timeout(LIMIT, probe.changed()), pause);
+        assert!(!is_leader.expect("nothing says so"));
     }
 }

@@ -80,3 +80,20 @@ impl LockRequest<Ticket> {
         Run::new(self.acquire(), body).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::locker::Locker;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_redeemed_lock_has_the_lease_of_its_locker() {
+        let long = Duration::from_secs(60);
+        let locker = Locker::builder().url("memory://").expire(long).connect_lazy().unwrap();
+        let guard = locker.lock("k").acquire().await.unwrap();
+        let ticket = guard.into_ticket(Duration::from_secs(10)).await.unwrap();
+        let guard = locker.redeem(ticket).acquire().await.unwrap();
+        assert!(guard.lease().remaining() > long / 2);
+    }
+}

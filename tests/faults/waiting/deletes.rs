@@ -116,6 +116,22 @@ async fn a_marked_lock_is_renewed_and_extended() {
     is_served_last(&server, "waiter", AT_ONCE, waiter).await;
 }
 
+/// The form of the owner token says so to a waiter, and no command may delete the lock.
+#[tokio::test]
+async fn a_lock_that_is_kept_is_done_to_its_waiter() {
+    let (server, locker) = server_and_locker().await;
+    let others = connect(&server.url()).await;
+    let guard = locker.lock("k").once().acquire().await.unwrap();
+    let waiting = tokio::spawn(others.lock("k").once().acquire());
+    queued(&server, 1).await;
+    guard.keep(LONG).await.unwrap();
+    let ended = tokio::time::timeout(LIMIT, waiting).await.expect("the call ends");
+    let error = ended.unwrap().unwrap_err();
+    assert!(error.is_done(), "{error}");
+    assert!(locker.lock("k").once().acquire().await.unwrap_err().is_done());
+    server.admin().del(KEY);
+}
+
 #[tokio::test]
 async fn a_marked_lock_becomes_a_ticket() {
     let (server, others, guard) = held().await;

@@ -370,6 +370,21 @@ mod tests {
         assert!(store.state().places.len() < 200);
     }
 
+    /// The lock has ended, and belongs to those who wait.
+    #[tokio::test(start_paused = true)]
+    async fn a_queue_is_not_swept() {
+        let store = Memory::open("").unwrap();
+        let (holder, waiter) = (attempt("k"), Arc::new(attempt("k")));
+        acquire(&store, &holder);
+        store.change(waiter.key.clone(), |change| drop(change.enqueue(&waiter)));
+        tokio::time::advance(Ttl::DEFAULT.duration()).await;
+        for number in 0..1_000 {
+            let key = LockKey::new(format!("k{number}")).unwrap();
+            acquire(&store, &Attempt::drawn(key, Ttl::DEFAULT));
+        }
+        assert_eq!(store.queue(&holder.key), [waiter.owner.as_ref()]);
+    }
+
     /// Goal: a timer of a runtime that has ended, polled elsewhere, which panics.
     /// Method: the task sends at its end whether it is unwinding.
     #[test]

@@ -398,6 +398,44 @@ mod tests {
         assert!(lease.is_held());
     }
 
+    /// The lease of a lock that was handed off, for a second at first.
+    async fn provisional(link: &Arc<Link>) -> (Lease, Arc<RenewalTask>) {
+        let attempt = attempt("k", 10_000);
+        let granted = link.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
+        assert!(matches!(granted, Acquisition::Granted { .. }));
+        let (ttl, token) = (attempt.ttl, FencingToken::new(1));
+        let (since, terms) = (tokio_time(), Terms { ttl, ..Terms::default() });
+        let tenure = Tenure::whole(since, ttl.provisional());
+        let lease = Lease::new(attempt, token, tenure, &terms, Arc::clone(link));
+        let task = RenewalTask::new(link, &Handle::current());
+        task.schedule_new(&lease, schedule::due(since, tenure.ttl));
+        (lease, task)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_was_claimed_is_left_alone() {
+        let link = Arc::new(Link::in_memory());
+        let (lease, task) = provisional(&link).await;
+        assert!(lease.needs_renewal());
+        timer_on(&Handle::current(), Duration::from_millis(500)).await;
+        assert!(!lease.needs_renewal() && lease.remaining() > Duration::from_secs(9));
+        assert_eq!(task.worklist.look(|agenda| agenda.next_due()), None);
+    }
+
+    /// Method: the first try is not answered, and the whole lease would allow it far more than a second.
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_without_an_answer_is_repeated_in_time() {
+        let slow = Slow::open();
+        let backend = Arc::new(Arc::clone(&slow));
+        let link = Arc::new(Link::new(backend, Duration::from_secs(1), Reporting::default()));
+        slow.renewal_takes.store(3_600_000, Relaxed);
+        let (lease, _task) = provisional(&link).await;
+        timer_on(&Handle::current(), Duration::from_millis(420)).await;
+        slow.renewal_takes.store(0, Relaxed);
+        timer_on(&Handle::current(), Duration::from_secs(2)).await;
+        assert!(lease.is_held());
+    }
+
     /// Goal: a waker that hears of a loss may drop other leases at once, also when the loss is found
     /// while a renewal is scheduled again.
     /// Method: the first lease has ended by then, and its waker drops the second.

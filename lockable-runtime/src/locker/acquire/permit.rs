@@ -132,7 +132,29 @@ async fn enter(
 mod tests {
     use std::time::Duration;
 
+    use crate::hold::guard::LockGuard;
     use crate::locker::Locker;
+
+    /// Else no operator could stop its holder, and no change of its lock would be heard.
+    /// Method: the first lane of a process, whose line has the name of the first permit, gets the second one.
+    #[tokio::test(start_paused = true)]
+    async fn a_permit_is_known_by_its_own_name() {
+        let on = || Locker::builder().url("memory://waited-permit").connect_lazy().unwrap();
+        let (locker, other) = (on(), on());
+        let permit = |locker: &Locker| locker.lock("k").permits(2).acquire();
+        let (_first, second) = (permit(&other).await.unwrap(), permit(&other).await.unwrap());
+        let release = async {
+            locker.link().backend.timer(Duration::from_millis(1)).await;
+            second.release().await.unwrap();
+        };
+        let (third, ()) = tokio::join!(permit(&locker), release);
+        let is_known = |guard: &LockGuard| locker.acquirer().leases(guard.lease().key()).len() == 1;
+        let third = third.unwrap();
+        assert!(is_known(&third));
+        third.release().await.unwrap();
+        let tried = permit(&locker).await.unwrap();
+        assert!(is_known(&tried));
+    }
 
     /// Goal: a call for all permits that has waited at the gate, and waits for the lanes of its process then.
     #[tokio::test(start_paused = true)]

@@ -234,3 +234,35 @@ impl All<'_> {
         acquire(self.acquirer, key.clone(), terms, self.start).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::lease::schedule::due;
+    use crate::locker::Locker;
+    use crate::types::clock::tokio_time;
+    use crate::types::options::Ttl;
+
+    /// Method: the last lock comes after a third of the first lease, right before that is renewed.
+    #[tokio::test(start_paused = true)]
+    async fn a_set_begins_with_no_old_lease() {
+        let locker = Locker::in_memory();
+        let timer = |duration| locker.link().backend.timer(duration);
+        let third = Ttl::DEFAULT.duration() / 3;
+        let until_due = || due(tokio_time(), Ttl::DEFAULT).since(tokio_time());
+        // Renewals are due on a grid, on which a third may lie.
+        while until_due() < third + Duration::from_millis(20) {
+            timer(Duration::from_millis(5)).await;
+        }
+        let last = locker.lock("b").acquire().await.unwrap();
+        let release = async {
+            timer(until_due().saturating_sub(Duration::from_millis(5))).await;
+            last.release().await.unwrap();
+        };
+        let (set, ()) = tokio::join!(locker.lock_all(["a", "b"]).acquire(), release);
+        // The other one was granted just now, for a second that is claimed next.
+        let remaining = set.unwrap().leases()[0].remaining();
+        assert!(remaining > 2 * third, "{remaining:?}");
+    }
+}

@@ -13,9 +13,13 @@ fn slow_waiters() -> (Arc<Slow>, Waiters) {
 
 /// Those of another process on the same store.
 fn waiters_on(slow: &Arc<Slow>) -> Waiters {
-    let backend = Arc::new(Arc::clone(slow));
-    let link = Arc::new(Link::new(backend, Duration::from_secs(1), Reporting::default()));
+    let link = link_to(slow);
     Waiters::new(Arc::clone(&link), Releaser::new(link))
+}
+
+fn link_to(slow: &Arc<Slow>) -> Arc<Link> {
+    let backend = Arc::new(Arc::clone(slow));
+    Arc::new(Link::new(backend, Duration::from_secs(1), Reporting::default()))
 }
 
 async fn elapse(millis: u64) {
@@ -95,6 +99,44 @@ async fn a_grant_to_a_place_that_was_given_up_is_released_at_once() {
     first.release().await.unwrap();
     settle().await;
     assert!(!is_held(&waiters).await);
+}
+
+/// Its message counts as lost: the line asks again.
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_no_replica_confirms_begins_no_turn() {
+    let (slow, waiters) = slow_waiters();
+    let other = waiters_on(&slow);
+    let first = turn(&other).await;
+    let mut call = pin!(turn(&waiters));
+    assert!(is_pending(call.as_mut()));
+    settle().await;
+    slow.confirms_no_grant.store(true, Relaxed);
+    first.release().await.unwrap();
+    settle().await;
+    assert!(is_held(&waiters).await && is_pending(call.as_mut()));
+    let questions = slow.questions.load(Relaxed);
+    drop(call.await);
+    assert_eq!(slow.questions.load(Relaxed), questions + 1);
+}
+
+/// Otherwise `shutdown` would return while an entry is in a queue.
+#[tokio::test(start_paused = true)]
+async fn a_withdrawal_is_open_work_until_its_answer() {
+    let slow = Slow::open();
+    let link = link_to(&slow);
+    let releaser = Releaser::new(Arc::clone(&link));
+    let waiters = Waiters::new(link, Arc::clone(&releaser));
+    let _first = turn(&waiters_on(&slow)).await;
+    {
+        let mut call = pin!(turn(&waiters));
+        assert!(is_pending(call.as_mut()));
+        settle().await;
+        slow.withdrawal_takes.store(500, Relaxed);
+    }
+    elapse(400).await;
+    assert_eq!(releaser.open_work(), 1);
+    elapse(100).await;
+    assert_eq!(releaser.open_work(), 0);
 }
 
 /// A withdrawal without an answer may have left a place: a grant to it is released by the background.

@@ -93,6 +93,20 @@ async fn a_release_serves_the_next_call_at_once() {
     assert_eq!(token(&third) - token_of_first, 2 * RESERVED, "a question was asked in vain");
 }
 
+/// So at its limit such a call says that the lock is busy, although it has asked nothing itself.
+#[tokio::test(start_paused = true)]
+async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
+    let waiters = waiters();
+    let Entered::Asks(mut trying) = waiters.enter(&KEY, Wait::Forever, tokio_time()) else {
+        unreachable!("no other call is there")
+    };
+    let (terms, stake) = (Terms::default(), stake(&waiters));
+    let _call = waiters.turn(&KEY, (&stake, &terms, None), Heard::Nothing, None);
+    assert!(matches!(waiters.heard(&KEY), Heard::Nothing));
+    trying.waits();
+    assert!(matches!(waiters.heard(&KEY), Heard::Busy));
+}
+
 /// The grant is published, and the call had subscribed before it asked.
 #[tokio::test(start_paused = true)]
 async fn a_call_hears_of_the_first_grant_at_once() {

@@ -173,21 +173,45 @@ fn a_turn_that_a_newer_grant_has_replaced_is_withdrawn() {
     }
 }
 
+fn lane() -> Arc<Lane> {
+    let family = Family::of(&LockKey::from_static("k"), 0).unwrap();
+    Arc::new(Lane { line: family.member(1), family, permits: 2 })
+}
+
+fn of_lane(lane: &Arc<Lane>) -> Arc<Attempt> {
+    let owner = OwnerToken::draw(None).unwrap();
+    Arc::new(Attempt::in_lane(lane, Ttl::DEFAULT, owner))
+}
+
+/// While a slot moves, an attempt may be granted two permits. A withdrawal ends its hold of either.
+#[test]
+fn an_attempt_with_two_permits_gives_both_back() {
+    let lane = lane();
+    for (repeated, is_withdrawn) in [(1, false), (2, true)] {
+        let mut case = case();
+        case.joins(0, "first");
+        let place = case.asks(&of_lane(&lane));
+        assert!(is_nothing(&case.answered(&place, &BUSY)));
+        for (permit, call) in [(1, Some("first")), (repeated, None)] {
+            let grant = Grant { key: lane.family.member(permit), ..case.grant(&place) };
+            assert_eq!(delivered(&case.line.granted(&grant, case.now).unwrap()), call);
+        }
+        let ending = case.ending(&place, &sent());
+        let actions = case.line.released(&place, ending, case.now);
+        assert_eq!(actions.withdraw.len(), usize::from(is_withdrawn));
+    }
+}
+
 /// Each permit has a fence counter of its own, and is held beside the others.
 #[test]
 fn a_turn_with_another_permit_is_not_withdrawn() {
-    let family = Family::of(&LockKey::from_static("k"), 0).unwrap();
-    let lane = Arc::new(Lane { line: family.member(1), family, permits: 2 });
-    let attempt = || {
-        let owner = OwnerToken::draw(None).unwrap();
-        Arc::new(Attempt::in_lane(&lane, Ttl::DEFAULT, owner))
-    };
+    let lane = lane();
     for (permit, withdrawn) in [(1, 1), (2, 0)] {
         let mut case = case();
         case.joins(0, "first");
         case.joins(1, "second");
         let mut granted = |permit, fence| {
-            let place = case.asks(&attempt());
+            let place = case.asks(&of_lane(&lane));
             let (key, fence) = (lane.family.member(permit), Reserved::turn(fence));
             let grant = Grant { key, fence, ..case.grant(&place) };
             case.line.granted(&grant, case.now).unwrap()
