@@ -367,7 +367,8 @@ fn tcp_settings(command_deadline: Duration) -> TcpSettings {
     settings
 }
 
-#[cfg(all(test, any(target_os = "linux", target_os = "android")))]
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
