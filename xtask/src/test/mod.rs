@@ -5,6 +5,7 @@
 
 pub(crate) mod build;
 mod durations;
+mod patience;
 mod pool;
 pub(crate) mod report;
 pub(crate) mod suite;

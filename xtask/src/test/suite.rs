@@ -3,10 +3,11 @@
 use std::env;
 use std::io::{self, BufRead, BufReader, PipeReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 use super::build::{self, Binary};
 use super::durations::Durations;
+use super::patience::{SILENCE, Watched};
 use super::report::{Ended, Report, now};
 use crate::{shell, workspace};
 
@@ -114,9 +115,9 @@ impl Suite {
         report.starts(&self.name, self.tests.len());
         let start = now();
         let ended = match self.start() {
-            Ok((output, wait)) => {
-                let text = self.follow(output, report);
-                Ended::of(&text, wait())
+            Ok((output, program)) => {
+                let text = self.follow(output, &program, report);
+                Ended::of(&text, program.wait())
             }
             Err(error) => Ended::of(&format!("{error}\n"), None),
         };
@@ -124,19 +125,20 @@ impl Suite {
     }
 
     /// Standard output and standard error come in the order in which they were written.
-    fn start(&mut self) -> io::Result<(PipeReader, impl FnOnce() -> Option<ExitStatus> + use<>)> {
+    fn start(&mut self) -> io::Result<(PipeReader, Watched)> {
         let (output, input) = io::pipe()?;
         self.command.stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
-        let mut child = self.command.spawn()?;
+        let child = self.command.spawn()?;
         // The command has the other end of the pipe, whose last copy must close with the child.
         self.command = Command::new("");
-        Ok((output, move || child.wait().ok()))
+        Ok((output, Watched::new(child, SILENCE)))
     }
 
-    fn follow(&self, output: PipeReader, report: &Report) -> String {
+    fn follow(&self, output: PipeReader, program: &Watched, report: &Report) -> String {
         let mut text = String::new();
         let mut durations = Durations::new(&self.tests, self.plan.threads, now());
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            program.is_alive();
             let line = String::from_utf8_lossy(&line);
             if let Some(name) = ended_test(&line) {
                 report.test_ended(&self.name, name, durations.ended(name, now()));
