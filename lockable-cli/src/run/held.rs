@@ -109,3 +109,18 @@ impl Held {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_several_leases_the_first_that_ends_counts() {
+        let locker = Locker::builder().url("memory://").connect_lazy().unwrap();
+        let locks = locker.lock_all(["a", "b"]).expire(Duration::from_secs(10));
+        let locks = locks.acquire().await.unwrap();
+        locks.leases()[1].extend(Duration::from_secs(60)).await.unwrap();
+        let held = Held::Several(locks);
+        assert!(held.remaining() <= Duration::from_secs(10), "{:?}", held.remaining());
+    }
+}

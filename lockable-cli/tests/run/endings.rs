@@ -3,11 +3,17 @@
 //! lock is deleted, the server stopped, `lockable` killed or stopped. The server is asked, or the clock
 //! read, before the processes are looked at: so a slow test finds nothing that is not so.
 
+use std::io::{IoSlice, Read, stdin};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lockable_tests::{Pace, Proxy, Server, long_form, wait};
+use rustix::cmsg_space;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::Signal;
 
 use crate::program::{LIMIT, Running, id, is_alive, listening, run, script, send, state, with};
@@ -35,6 +41,26 @@ fn a_deletion_is_noticed_without_a_renewal() {
     wait::until(LIMIT, || !running.is_alive());
     let (code, why) = running.end();
     assert!(code == Some(124) && why.contains("lock was lost"), "{why}");
+}
+
+/// Method: the test is `lockable` to a watcher that hears of an end in the past.
+#[test]
+fn a_command_whose_lease_is_over_is_not_started() {
+    let (mut ours, its) = UnixStream::pair().unwrap();
+    let mut watcher = {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lockable"));
+        command.args(["__watcher", "--deadline", "1", "--kill-after", "0", "--", "true"]);
+        command.stdin(OwnedFd::from(its)).spawn().unwrap()
+    };
+    let (input, mut space) = (stdin(), [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
+    let mut buffer = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [input.as_fd()];
+    assert!(buffer.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    sendmsg(&ours, &[IoSlice::new(b"\n")], &mut buffer, SendFlags::empty()).unwrap();
+    let mut said = String::new();
+    ours.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "clear\n");
+    assert!(watcher.wait().unwrap().success());
 }
 
 #[test]
