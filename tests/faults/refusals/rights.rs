@@ -102,6 +102,20 @@ async fn a_missing_right_is_named_before_a_body_runs() {
     }
 }
 
+/// Goal: no call waits for a message that it may not hear.
+#[tokio::test]
+async fn a_missing_right_to_subscribe_is_named_to_those_who_wait() {
+    for right in ["+subscribe", "&lockable:*"] {
+        let server = server_without(&[right]);
+        server.admin().set(KEY, "another's");
+        let locker = connect_ample(&url(&server)).await;
+        assert!(locker.lock("k").try_acquire().await.unwrap().is_none(), "a try hears nothing");
+        let error = locker.lock("k").wait(LIMIT).acquire().await.unwrap_err();
+        assert_refused(&error, "subscribe");
+        assert_eq!(error.key(), Some(KEY));
+    }
+}
+
 #[tokio::test]
 async fn a_missing_right_to_select_is_named() {
     let server = server_without(&["+select"]);
