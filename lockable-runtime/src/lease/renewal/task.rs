@@ -436,6 +436,20 @@ mod tests {
         assert!(lease.is_held());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_check_makes_no_lease_longer() {
+        let link = Arc::new(Link::in_memory());
+        let attempt = attempt("k", 10_000);
+        link.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
+        let lease = lease(&link, &attempt, false);
+        let task = RenewalTask::new(&link, &Handle::current());
+        task.schedule_new(&lease, tokio_time().after(Duration::from_secs(3_600)));
+        timer_on(&Handle::current(), Duration::from_secs(5)).await;
+        task.check_all(&|_| true, Cause::Connected);
+        timer_on(&Handle::current(), Duration::from_secs(2)).await;
+        assert!(lease.is_held() && lease.remaining() <= Duration::from_secs(3));
+    }
+
     /// Goal: a waker that hears of a loss may drop other leases at once, also when the loss is found
     /// while a renewal is scheduled again.
     /// Method: the first lease has ended by then, and its waker drops the second.

@@ -268,6 +268,18 @@ mod tests {
         assert_eq!(known(&elections), Some(1));
     }
 
+    /// The first answer is old by the time of the doubt, as one is that was given before the outage.
+    #[test]
+    fn each_answer_in_an_outage_is_used_for_a_second() {
+        let elections = Arc::<Elections>::default();
+        let (_, election) = settle(&elections, 0, 1);
+        elections.known().answered = Moment::from_nanos(0);
+        election.doubt();
+        assert_eq!(known(&elections), None);
+        settle(&elections, 1, 1);
+        assert_eq!(known(&elections), Some(1));
+    }
+
     #[test]
     fn an_announced_primary_is_doubted_at_once() {
         let elections = Arc::<Elections>::default();
