@@ -2,7 +2,7 @@
 
 use lockable_tests::{Cluster, Proxy, Server, wait};
 
-use crate::support::{LIMIT, ample, connect_ample, impatient, in_time};
+use crate::support::{LIMIT, LONG, ample, connect_ample, impatient, in_time};
 
 /// By its address, and one by a name.
 #[tokio::test]
@@ -55,13 +55,15 @@ async fn replicas_of_dead_masters_are_found_by_the_map() {
     let cluster = Cluster::builder().steady().start();
     let masters: Vec<_> = cluster.first_masters().collect();
     let names = [0, 1, 2].map(|number| cluster.name_at(masters[number], "disLock:"));
-    // A map names a replica once that has received something.
+    // A map names a replica once that has received something, and what is written before it is there does not count.
     for (master, name) in masters.iter().zip(&names) {
-        master.admin().set(name, "");
-        master.admin().del(name);
+        let admin = master.admin();
+        wait::until(LONG, || admin.info("replication").contains("state=online"));
+        admin.set(name, "");
+        admin.del(name);
     }
     let map = || masters[0].admin().command::<Vec<Vec<redis::Value>>>(&["CLUSTER", "SLOTS"]);
-    wait::until(LIMIT, || map().iter().all(|shard| shard.len() > 3));
+    wait::until(LONG, || map().iter().all(|shard| shard.len() > 3));
     // A dead node is tried until a deadline.
     let locker = impatient(&cluster.url_of([masters[0]])).connect().await.unwrap();
     let keys = [1, 2].map(|number| names[number].trim_start_matches("disLock:"));
@@ -75,7 +77,7 @@ async fn replicas_of_dead_masters_are_found_by_the_map() {
     }
     for key in keys {
         let works = async || matches!(locker.lock(key).try_run(async {}).await, Ok(Some(())));
-        wait::until_async(LIMIT, works).await;
+        wait::until_async(LONG, works).await;
     }
 }
 
