@@ -88,6 +88,7 @@ pub(crate) trait Fixture: Sync {
 }
 
 impl Store {
+    /// As [`wait_for`](Fixture::wait_for), of a condition that is written in place.
     pub(crate) async fn eventually(&self, mut condition: impl FnMut() -> bool) {
         self.wait_for(&mut condition).await;
     }
