@@ -56,7 +56,8 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
         assert!(guard.release().await.is_err_and(|error| error.is_lost()));
     }
     let next = permit().acquire().await.unwrap();
-    assert!(*next.lease().key() == name && next.lease().fencing_token() > token);
+    assert_eq!(*next.lease().key(), name);
+    assert!(next.lease().fencing_token() > token);
     assert!(permit().try_acquire().await.unwrap().is_none());
     next.release().await.unwrap();
     for guard in replicated {

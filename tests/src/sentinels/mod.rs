@@ -101,10 +101,21 @@ impl Sentinels {
     }
 
     /// Makes a replica the primary while the primary is there, and returns it when all Sentinels name it.
+    ///
+    /// A failover that takes too long is aborted, and asked for again.
     pub fn fail_over(&self) -> &Server {
         let before = self.primary();
+        let aborted = || self.watchers[0].log().matches("-failover-abort-").count();
+        let mut seen = aborted();
         self.start_failover();
-        self.other_than(before)
+        self.agreed(|server| {
+            let is_switched = server.addr() != before.addr();
+            if !is_switched && aborted() > seen {
+                seen = aborted();
+                self.start_failover();
+            }
+            is_switched
+        })
     }
 
     /// Asks the first Sentinel for a failover, and returns when that has begun.
@@ -168,7 +179,7 @@ impl Sentinels {
     }
 
     /// Waits until all Sentinels that answer name the same server, of which `condition` holds.
-    fn agreed(&self, condition: impl Fn(&Server) -> bool) -> &Server {
+    fn agreed(&self, mut condition: impl FnMut(&Server) -> bool) -> &Server {
         let named = || {
             let named = self.named()?;
             self.servers.iter().find(|server| server.service_addr() == named)
@@ -209,5 +220,6 @@ fn join(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join(",")
 }
 
-/// A failover takes a few seconds; one that finds no majority at first begins again.
-const SWITCH_LIMIT: Duration = Duration::from_secs(30);
+/// A failover takes a few seconds; one that finds no majority at first begins again. A Sentinel that did not run for
+/// two seconds begins none for thirty.
+const SWITCH_LIMIT: Duration = Duration::from_secs(60);

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use redis::{Client, Msg, RedisResult};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -21,7 +22,8 @@ impl Switches {
     ///
     /// A message is taken only by the call that returns it.
     pub async fn next(&mut self) -> SocketAddr {
-        self.0.recv().await.expect("a Sentinel is left")
+        let next = tokio::time::timeout(LIMIT, self.0.recv()).await;
+        next.expect("a switch within the limit").expect("a Sentinel is left")
     }
 
     pub(super) fn of(urls: impl Iterator<Item = String>) -> Self {
@@ -60,3 +62,7 @@ fn new_address(message: &Msg) -> Option<SocketAddr> {
     let [_, _, _, ip, port] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
     Some(SocketAddr::new(ip.parse().ok()?, port.parse().ok()?))
 }
+
+/// Sentinels that did not run for seconds, or that find no replica good enough, need several attempts; some never
+/// succeed.
+const LIMIT: Duration = Duration::from_secs(180);
