@@ -21,8 +21,7 @@ async fn a_restart_with_all_data_costs_no_lock() {
     let before = owners(&server.admin());
     server.restart();
     let admin = server.admin();
-    wait::until_async(LIMIT, async || admin.info("persistence").contains("\r\nloading:0\r\n"))
-        .await;
+    loaded(&admin).await;
     let left = admin.pttl("disLock:renewed");
     assert_eq!(owners(&admin), before);
     // The first call opens another connection, over which all leases are checked.
@@ -50,6 +49,7 @@ async fn a_cut_file_stops_the_last_holder_and_tokens_rise() {
     assert!(file.metadata().unwrap().len() > length + HALF_A_COMMAND);
     file.set_len(length + HALF_A_COMMAND).unwrap();
     server.restart();
+    loaded(&server.admin()).await;
     let next = connect_ample(&server.url()).await.lock("k").acquire().await.unwrap();
     assert!(next.lease().fencing_token() > lost.lease().fencing_token());
     locker.lock("first").run(async {}).await.unwrap();
@@ -58,6 +58,12 @@ async fn a_cut_file_stops_the_last_holder_and_tokens_rise() {
     next.release().await.unwrap();
     assert!(kept.lease().is_held());
     kept.release().await.unwrap();
+}
+
+/// A server that reads its file answers already.
+async fn loaded(admin: &Admin) {
+    let is_loaded = async || admin.info("persistence").contains("\r\nloading:0\r\n");
+    wait::until_async(LIMIT, is_loaded).await;
 }
 
 /// As many bytes as a server that starts takes for a write that it did not finish.

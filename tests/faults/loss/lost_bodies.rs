@@ -29,7 +29,7 @@ fn the_body_is_not_polled_after_a_refusal() {
         counted(&runs).await;
         drop(of_body);
     };
-    let mut call = pin!(locker.lock("loss:polled").expire(3 * LEASE).renew().run(body));
+    let mut call = pin!(locker.lock("loss:polled").expire(12 * LEASE).renew().run(body));
     let polls = begin(call.as_mut(), &runs);
     // The call is not polled meanwhile: the look at the lock, or its renewal, finds out.
     server.admin().set("disLock:loss:polled", "another's");

@@ -12,6 +12,9 @@ use crate::support::{LIMIT, acl_rights, connect_ample, elapse, in_time, server_a
 
 const LEASE: Duration = Duration::from_secs(3);
 
+/// Of leases that must not end: a machine may stall.
+const KEPT: Duration = Duration::from_secs(6);
+
 const MANY: usize = 40;
 
 /// Goal: a cluster costs each connection one refused command, that of its trial, and not one for each renewal or
@@ -20,7 +23,7 @@ const MANY: usize = 40;
 #[tokio::test]
 async fn after_one_refusal_no_command_mixes_slots() {
     let (admin, locker, _server) = node().await;
-    let guards = hold_many(&locker).await;
+    let guards = hold_many(&locker, KEPT).await;
     renewed(&admin, MANY).await;
     let first = refusals(&admin);
     assert!(first > 0);
@@ -39,7 +42,7 @@ async fn after_one_refusal_no_command_mixes_slots() {
 #[tokio::test]
 async fn a_clusters_forgotten_scripts_are_sent_one_by_one() {
     let (admin, locker, _server) = node().await;
-    let guards = hold_many(&locker).await;
+    let guards = hold_many(&locker, KEPT).await;
     renewed(&admin, MANY).await;
     for _ in 0..2 {
         admin.command::<()>(&["SCRIPT", "FLUSH"]);
@@ -63,7 +66,7 @@ async fn renewed(admin: &Admin, count: usize) {
 #[tokio::test]
 async fn a_refused_renewal_ends_its_own_lease_alone() {
     let (server, locker) = app().await;
-    let (others, lost) = (hold(&locker, "renewed").await, hold(&locker, "lost").await);
+    let (others, lost) = (hold(&locker, "renewed", KEPT).await, hold(&locker, "lost", LEASE).await);
     let rules = ["ACL", "SETUSER", "app", "resetkeys", "~disLock:renewed", "~lockable:*"];
     server.admin().command::<()>(&rules);
     let pace = Pace::start();
@@ -77,7 +80,7 @@ async fn a_refused_renewal_ends_its_own_lease_alone() {
 #[tokio::test]
 async fn a_loss_names_the_withdrawn_right_to_renew() {
     let (server, locker) = app().await;
-    let guards = hold_many(&locker).await;
+    let guards = hold_many(&locker, LEASE).await;
     server.admin().command::<()>(&["ACL", "SETUSER", "app", "-pexpire"]);
     let pace = Pace::start();
     for guard in guards {
@@ -88,7 +91,7 @@ async fn a_loss_names_the_withdrawn_right_to_renew() {
 #[tokio::test]
 async fn a_loss_names_the_unanswered_renewals() {
     let (server, locker) = server_and_locker().await;
-    let guard = hold(&locker, "k").await;
+    let guard = hold(&locker, "k", LEASE).await;
     let body = locker.lock("body").expire(LEASE).renew().run(std::future::pending::<()>());
     let body = tokio::spawn(body);
     wait::until_async(LIMIT, async || server.admin().pttl("disLock:body") > 0).await;
@@ -119,16 +122,16 @@ fn source(error: &LockError) -> &LockError {
     source.downcast_ref().unwrap()
 }
 
-async fn hold_many(locker: &Locker) -> Vec<LockGuard> {
+async fn hold_many(locker: &Locker, lease: Duration) -> Vec<LockGuard> {
     let mut guards = Vec::with_capacity(MANY);
     for n in 0..MANY {
-        guards.push(hold(locker, &format!("many:{n}")).await);
+        guards.push(hold(locker, &format!("many:{n}"), lease).await);
     }
     guards
 }
 
-async fn hold(locker: &Locker, key: &str) -> LockGuard {
-    locker.lock(key).expire(LEASE).renew().acquire().await.unwrap()
+async fn hold(locker: &Locker, key: &str, lease: Duration) -> LockGuard {
+    locker.lock(key).expire(lease).renew().acquire().await.unwrap()
 }
 
 fn refusals(admin: &Admin) -> u64 {
