@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use lockable_tests::{Admin, wait};
+use lockable_tests::{Admin, Pace, wait};
 use rstest::rstest;
 
-use super::support::{AT_ONCE, QUEUE, held_beside_proxy, in_queue, is_served_last, within};
+use super::support::{
+    AT_ONCE, QUEUE, held_beside_proxy, in_queue, is_served_last, releases, waiter, within,
+};
 use crate::support::{KEY, LIMIT};
 
 /// Goal: a grant whose token is far ahead of its time starts no body while another holder has the lock, poisons no
@@ -18,23 +20,24 @@ use crate::support::{KEY, LIMIT};
 #[tokio::test]
 async fn a_forged_grant_is_claimed(#[case] forge: fn(u64) -> (u64, u64)) {
     let (server, proxy, locker, guard) = held_beside_proxy().await;
-    let (admin, waiter) = (server.admin(), in_queue(&server, &locker).await);
+    let (admin, first) = (server.admin(), in_queue(&server, &locker).await);
     let asked = proxy.commands("EVALSHA");
     for _ in 0..3 {
         let (token, time) = forge(now(&admin));
         publish(&admin, token, time);
     }
     wait::until_async(LIMIT, async || proxy.commands("EVALSHA") > asked + 2).await;
-    assert!(!waiter.is_finished() && guard.lease().is_held());
+    assert!(!first.is_finished() && guard.lease().is_held());
+    let pace = Pace::start();
     guard.release().await.unwrap();
-    let next = within("the waiter", AT_ONCE, waiter).await.unwrap();
+    let next = within("the waiter", AT_ONCE, first).await.unwrap();
     assert!(
         u64::from(next.lease().fencing_token()) <= now(&admin),
         "{}",
         next.lease().fencing_token()
     );
-    let last = in_queue(&server, &locker).await;
-    next.release().await.unwrap();
+    let last = waiter(&locker);
+    releases(next, pace).await;
     is_served_last(&server, "the next one", AT_ONCE, last).await;
 }
 

@@ -19,6 +19,9 @@ pub(crate) const AT_ONCE: Duration = Duration::from_millis(700);
 /// What the recheck, or a short grant that no one takes, may cost.
 pub(crate) const RECHECK: Duration = Duration::from_secs(2);
 
+/// The lease of a hand-off, until its waiter has heard of it.
+const HANDED_OFF: Duration = Duration::from_secs(1);
+
 /// A locker whose deadlines no test reaches, however slow the machine is.
 pub(crate) fn ample(url: &str) -> LockerBuilder {
     patient(url).command_deadline(LIMIT).connect_deadline(LIMIT)
@@ -121,9 +124,17 @@ pub(crate) async fn within<F: Future>(what: &str, bound: Duration, future: F) ->
 
 /// The waiter is served within the bound, and releases.
 pub(crate) async fn is_served(what: &str, bound: Duration, waiter: JoinHandle<LockGuard>) {
+    let pace = Pace::start();
     let guard = within(what, bound, waiter).await.unwrap();
-    assert!(guard.lease().is_held());
-    guard.release().await.unwrap();
+    releases(guard, pace).await;
+}
+
+/// Releases a lock that was handed off since the pace is measured; a machine that stalls may be too slow to take it.
+pub(crate) async fn releases(guard: LockGuard, pace: Pace) {
+    match guard.release().await {
+        Ok(()) => {}
+        Err(error) => assert!(error.is_lost() && pace.lag() > HANDED_OFF / 2, "{error}"),
+    }
 }
 
 /// The same for the last one: nothing is left behind it.
@@ -149,10 +160,11 @@ pub(crate) async fn are_served(
     bound: Duration,
     waiters: impl IntoIterator<Item = JoinHandle<LockGuard>>,
 ) {
+    let pace = Pace::start();
     let serve =
-        |waiter: JoinHandle<LockGuard>| async move { waiter.await.unwrap().release().await };
+        |waiter: JoinHandle<LockGuard>| async move { releases(waiter.await.unwrap(), pace).await };
     let served: JoinSet<_> = waiters.into_iter().map(serve).collect();
-    within(what, bound, served.join_all()).await.into_iter().for_each(Result::unwrap);
+    within(what, bound, served.join_all()).await;
 }
 
 /// In the end the lock has no holder, and the queue is empty.
