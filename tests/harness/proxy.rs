@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lockable_tests::{Admin, ConnectionTraffic, Proxy, Server, wait};
-use redis::Client;
+use redis::{AsyncConnectionConfig, Client};
 
 #[test]
 fn a_pipeline_is_one_round_trip() {
@@ -236,7 +236,10 @@ fn connect(proxy: &Proxy) -> redis::Connection {
 
 async fn async_connection(proxy: &Proxy) -> redis::aio::MultiplexedConnection {
     let client = Client::open(proxy.url()).unwrap();
-    client.get_multiplexed_async_connection().await.unwrap()
+    let limits = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(LIMIT))
+        .set_response_timeout(Some(LIMIT));
+    client.get_multiplexed_async_connection_with_config(&limits).await.unwrap()
 }
 
 const LIMIT: Duration = Duration::from_secs(10);

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lockable_runtime::{LockError, LockGuard, Locker};
-use redis::Client;
 use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -31,9 +31,9 @@ fn main() {
     println!("{} {} {}", count(&worker.served), count(&worker.retries), count(&worker.failures));
 }
 
-/// More than a hundred processes start at once, and the last ones wait long for a processor.
+/// Many processes start at once, and the last ones wait long for a processor.
 async fn locker(url: &str) -> Locker {
-    let builder = Locker::builder().url(url).connect_deadline(Duration::from_secs(30));
+    let builder = Locker::builder().url(url).connect_deadline(LIMIT).command_deadline(LIMIT);
     builder.connect().await.unwrap()
 }
 
@@ -49,9 +49,12 @@ struct Worker {
 impl Worker {
     async fn open(url: &str, is_queued: bool) -> Arc<Self> {
         let client = Client::open(url).unwrap();
+        let limits = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(LIMIT))
+            .set_response_timeout(Some(LIMIT));
         Arc::new(Self {
             locks: locker(url).await,
-            redis: client.get_multiplexed_async_connection().await.unwrap(),
+            redis: client.get_multiplexed_async_connection_with_config(&limits).await.unwrap(),
             is_queued,
             served: AtomicU64::new(0),
             retries: AtomicU64::new(0),
@@ -113,3 +116,6 @@ impl Worker {
 
 /// Far more than the whole load takes: no request should give up.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// For every answer of the server.
+const LIMIT: Duration = Duration::from_secs(30);
