@@ -6,7 +6,7 @@ use lockable_tests::{Admin, Pace, wait};
 use rstest::rstest;
 
 use super::support::{
-    AT_ONCE, QUEUE, held_beside_proxy, in_queue, is_served_last, releases, waiter, within,
+    AT_ONCE, QUEUE, assert_released, held_beside_proxy, in_queue, is_served_last, waiter, within,
 };
 use crate::support::{KEY, LIMIT};
 
@@ -37,7 +37,7 @@ async fn a_forged_grant_is_claimed(#[case] forge: fn(u64) -> (u64, u64)) {
         next.lease().fencing_token()
     );
     let last = waiter(&locker);
-    releases(next, pace).await;
+    assert_released(&next.release().await, pace);
     is_served_last(&server, "the next one", AT_ONCE, last).await;
 }
 

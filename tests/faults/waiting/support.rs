@@ -126,15 +126,18 @@ pub(crate) async fn within<F: Future>(what: &str, bound: Duration, future: F) ->
 pub(crate) async fn is_served(what: &str, bound: Duration, waiter: JoinHandle<LockGuard>) {
     let pace = Pace::start();
     let guard = within(what, bound, waiter).await.unwrap();
-    releases(guard, pace).await;
+    assert_released(&guard.release().await, pace);
 }
 
-/// Releases a lock that was handed off since the pace is measured; a machine that stalls may be too slow to take it.
-pub(crate) async fn releases(guard: LockGuard, pace: Pace) {
-    match guard.release().await {
-        Ok(()) => {}
-        Err(error) => assert!(error.is_lost() && pace.lag() > HANDED_OFF / 2, "{error}"),
-    }
+/// The release of a lock that was handed off since the pace is measured, and that a stalled machine may have lost.
+pub(crate) fn assert_released(release: &Result<(), LockError>, pace: Pace) {
+    let is_lost = |error: &LockError| error.is_lost() && is_stalled(pace);
+    assert!(release.as_ref().err().is_none_or(is_lost), "{release:?}");
+}
+
+/// Whether a lock that was handed off may have been lost because the machine was too slow to take it.
+pub(crate) fn is_stalled(pace: Pace) -> bool {
+    pace.lag() > HANDED_OFF / 2
 }
 
 /// The same for the last one: nothing is left behind it.
@@ -162,9 +165,11 @@ pub(crate) async fn are_served(
 ) {
     let pace = Pace::start();
     let serve =
-        |waiter: JoinHandle<LockGuard>| async move { releases(waiter.await.unwrap(), pace).await };
+        |waiter: JoinHandle<LockGuard>| async move { waiter.await.unwrap().release().await };
     let served: JoinSet<_> = waiters.into_iter().map(serve).collect();
-    within(what, bound, served.join_all()).await;
+    for release in within(what, bound, served.join_all()).await {
+        assert_released(&release, pace);
+    }
 }
 
 /// In the end the lock has no holder, and the queue is empty.
