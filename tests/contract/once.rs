@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lockable_runtime::admin::{Forced, Revoked};
 use lockable_runtime::{HolderKind, LockError, LockErrorKind, LockGuard, Locker};
+use lockable_tests::Pace;
 use tokio::time::Instant;
 
 use crate::body::caught;
@@ -117,12 +118,13 @@ async fn calls_that_wait_for_a_run_hear_that_it_is_done(store: &Store) {
     // So long that all of them have asked.
     store.elapse(Duration::from_millis(300)).await;
     guard.keep(AMPLE).await.unwrap();
-    let end = Instant::now();
+    let (end, pace) = (Instant::now(), Pace::start());
     for call in waiting {
         is_done(call.await.unwrap());
     }
     // Some of it is the machine's.
-    assert!(end.elapsed() < Duration::from_millis(1_500), "{:?}", end.elapsed());
+    let is_soon = end.elapsed() < Duration::from_millis(1_500);
+    assert!(is_soon || pace.lag() > Duration::from_millis(500), "{:?}", end.elapsed());
     assert!(!plain.is_finished());
     drained().await;
     store.delete(NAME);

@@ -2,7 +2,7 @@
 //!
 //! `queue_worker URL TASKS REQUESTS queued|spinning` prints that it is ready, waits for a line, lets
 //! `TASKS` tasks make `REQUESTS` requests each, and prints how many requests got the lock, how often
-//! they tried again, and how many gave up. A request takes one while more than ten are left: it reads
+//! they tried again, how many gave up, and how many lost it. A request takes one while more than ten are left: it reads
 //! the stock, and writes back one less.
 
 use std::env;
@@ -28,7 +28,8 @@ fn main() {
     io::stdin().read_line(&mut String::new()).unwrap();
     runtime.block_on(worker.work(tasks, requests));
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    println!("{} {} {}", count(&worker.served), count(&worker.retries), count(&worker.failures));
+    let counts = [&worker.served, &worker.retries, &worker.failures, &worker.lost].map(count);
+    println!("{}", counts.map(|count| count.to_string()).join(" "));
 }
 
 /// Many processes start at once, and the last ones wait long for a processor.
@@ -44,6 +45,7 @@ struct Worker {
     served: AtomicU64,
     retries: AtomicU64,
     failures: AtomicU64,
+    lost: AtomicU64,
 }
 
 impl Worker {
@@ -59,6 +61,7 @@ impl Worker {
             served: AtomicU64::new(0),
             retries: AtomicU64::new(0),
             failures: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
         })
     }
 
@@ -83,7 +86,10 @@ impl Worker {
         };
         self.take_one().await;
         self.served.fetch_add(1, Ordering::Relaxed);
-        guard.release().await.unwrap();
+        if let Err(error) = guard.release().await {
+            assert!(error.is_lost(), "{error}");
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     async fn wait(&self) -> Option<LockGuard> {
