@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, LockRequest, Locker};
-use lockable_tests::Sections;
+use lockable_runtime::{LockError, LockGuard, LockRequest, Locker};
+use lockable_tests::{Pace, Sections};
 use tokio::task::{JoinSet, yield_now};
 
 use crate::fixture::{KEY, NAME, Store, hold};
@@ -24,11 +24,11 @@ every_backend! { many_threads: [
 /// those in fair turns. Sections end in each of the three ways there are.
 async fn sections_of_many_tasks_never_overlap(store: &Store) {
     let lockers = [store.locker().await, store.locker().await, store.locker().await];
-    let sections = Arc::new(Sections::default());
+    let (sections, pace) = (Arc::new(Sections::default()), Pace::start());
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
         let (locker, sections) = (lockers[task % 3].clone(), Arc::clone(&sections));
-        tasks.spawn(async move { work(task, &locker, &sections).await });
+        tasks.spawn(async move { work(task, &locker, &sections, pace).await });
     }
     tasks.join_all().await;
     sections.assert_sound();
@@ -90,9 +90,9 @@ async fn another_prefix_is_another_lock(store: &Store) {
 }
 
 async fn a_lock_outlives_its_locker_and_its_runtime(store: &Store) {
-    let (url, runtime) = (store.url(), store.runtime());
+    let (builder, runtime) = (store.builder(), store.runtime());
     let elsewhere =
-        move || runtime.block_on(async { hold(&Locker::connect(&url).await.unwrap()).await });
+        move || runtime.block_on(async { hold(&builder.connect().await.unwrap()).await });
     let held = std::thread::spawn(elsewhere).join().unwrap();
     let locker = store.locker().await;
     assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
@@ -105,7 +105,13 @@ async fn a_lock_outlives_its_locker_and_its_runtime(store: &Store) {
 const TASKS: usize = 18;
 const ROUNDS: usize = 9;
 
-async fn work(task: usize, locker: &Locker, sections: &Sections) {
+/// A machine that stalls may lose a lock in the first second of its hand-off.
+fn assert_released(release: &Result<(), LockError>, pace: Pace) {
+    let is_lost = |error: &LockError| error.is_lost() && pace.lag() > Duration::from_millis(500);
+    assert!(release.as_ref().err().is_none_or(is_lost), "{release:?}");
+}
+
+async fn work(task: usize, locker: &Locker, sections: &Sections, pace: Pace) {
     let request = || locker.lock(["left", "right"][task / 3 % 2]);
     let mut releases = JoinSet::new();
     for round in 0..ROUNDS {
@@ -120,12 +126,14 @@ async fn work(task: usize, locker: &Locker, sections: &Sections) {
         }
         sections.leave(&guard);
         match round % 3 {
-            0 => guard.release().await.unwrap(),
+            0 => assert_released(&guard.release().await, pace),
             1 => drop(guard),
-            _ => drop(releases.spawn(async { guard.release().await.unwrap() })),
+            _ => drop(releases.spawn(guard.release())),
         }
     }
-    releases.join_all().await;
+    for release in releases.join_all().await {
+        assert_released(&release, pace);
+    }
 }
 
 /// A lock that is busy is tried again when the other tasks have had their turn.

@@ -185,7 +185,7 @@ async fn a_refused_holder_stays_lost(store: &Store) {
 }
 
 async fn a_body_is_not_polled_after_a_refused_renewal(store: &Store) {
-    let (deleted, was_lost) = (Cell::new(false), Cell::new(false));
+    let (deleted, was_lost, pace) = (Cell::new(false), Cell::new(false), Pace::start());
     let call = guarded(&store.locker().await, store.lease(), async |lease: Lease| {
         loop {
             // The loss may be found at the start of a poll; then that is the last.
@@ -199,7 +199,8 @@ async fn a_body_is_not_polled_after_a_refused_renewal(store: &Store) {
     .await;
     let error = call.unwrap_err();
     assert!(error.is_lost() && !error.is_body_finished(), "{error}");
-    assert!(error.to_string().contains("it has no holder"), "{error}");
+    let is_noticed = error.to_string().contains("it has no holder");
+    assert!(is_noticed || pace.lag() > store.lease() / 6, "{error}");
 }
 
 /// The lock is taken by another while the body's lease ends, and not a moment before.

@@ -228,8 +228,8 @@ async fn a_body_that_continues_after_its_loss_may_relock(store: &Store) {
 
 async fn another_database_is_another_store(store: &Redis) {
     let locker = store.locker().await;
-    let second = Locker::connect(&format!("{}/1", store.url())).await.unwrap();
-    let first = Locker::connect(&format!("{}/0", store.url())).await.unwrap();
+    let database = |number| store.builder().url(format!("{}/{number}", store.url())).connect();
+    let (second, first) = (database(1).await.unwrap(), database(0).await.unwrap());
     let body = async {
         hold(&second).await.release().await.unwrap();
         assert_refused(first.lock(KEY).acquire().await.map(drop));

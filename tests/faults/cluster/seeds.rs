@@ -65,20 +65,21 @@ async fn replicas_of_dead_masters_are_found_by_the_map() {
     let map = || masters[0].admin().command::<Vec<Vec<redis::Value>>>(&["CLUSTER", "SLOTS"]);
     wait::until(LONG, || map().iter().all(|shard| shard.len() > 3));
     // A dead node is tried until a deadline.
-    let locker = impatient(&cluster.url_of([masters[0]])).connect().await.unwrap();
+    let locker = impatient(&cluster.url_of([masters[0]])).connect_lazy().unwrap();
     let keys = [1, 2].map(|number| names[number].trim_start_matches("disLock:"));
-    for key in keys {
-        locker.lock(key).try_run(async {}).await.unwrap().unwrap();
-    }
+    let work = async || {
+        for key in keys {
+            let works = async || matches!(locker.lock(key).try_run(async {}).await, Ok(Some(())));
+            wait::until_async(LONG, works).await;
+        }
+    };
+    work().await;
     let replicas = [1, 2].map(|number| cluster.replica_of(&names[number]).admin());
     masters[1..].iter().for_each(|master| master.kill());
     for replica in replicas {
         replica.command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
     }
-    for key in keys {
-        let works = async || matches!(locker.lock(key).try_run(async {}).await, Ok(Some(())));
-        wait::until_async(LONG, works).await;
-    }
+    work().await;
 }
 
 /// No one waits for a seed that gives no answer while another one has given it.

@@ -3,6 +3,7 @@
 //! `late_writer URL KEY [--without-fence]` acquires the lock, prints its fencing token, waits for a line, writes, and
 //! prints `done` or the error of Redis.
 
+use std::time::Duration;
 use std::{env, io};
 
 use lockable_runtime::{FencingToken, LockGuard, Locker, fencing};
@@ -24,7 +25,8 @@ fn main() {
 fn hold(url: &str, key: &str) -> LockGuard {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let locker = Locker::connect(url).await.unwrap();
+        let locker = Locker::builder().url(url).command_deadline(LONG).connect_deadline(LONG);
+        let locker = locker.connect().await.unwrap();
         locker.lock(key).acquire().await.unwrap()
     })
 }
@@ -49,3 +51,6 @@ fn outcome(write: &Cmd, connection: &mut Connection) -> String {
         Err(error) => [error.code(), error.detail()].map(Option::unwrap_or_default).join(" "),
     }
 }
+
+/// For an answer that a machine may delay.
+const LONG: Duration = Duration::from_secs(60);
