@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockRequest, Locker};
 use lockable_tests::sections::is_clean;
-use lockable_tests::{Sections, Server, long_form};
+use lockable_tests::{Pace, Sections, Server, long_form};
 use tokio::task::JoinSet;
 
 use crate::{LIMIT, alone, connect, elapse, now};
@@ -75,14 +75,14 @@ impl Caller {
     }
 
     async fn call(&self, count: usize) -> Duration {
-        let (draw, start) = (draw(self.number, count), now());
+        let (draw, start, pace) = (draw(self.number, count), now(), Pace::start());
         let guard = (self.request)(&self.locker, draw).wait(LIMIT).acquire().await.unwrap();
         let waited = start.elapsed();
         self.sections.enter(&guard);
         let is_long = (draw / NUMBERS).is_multiple_of(10);
         elapse(Duration::from_millis(if is_long { 50 } else { 2 })).await;
         self.sections.leave(&guard);
-        guard.release().await.unwrap();
+        pace.assert_released(&guard.release().await);
         waited
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::sections::{is_clean, is_clean_everywhere};
-use lockable_tests::{Cluster, Sections, Server, long_form};
+use lockable_tests::{Cluster, Pace, Sections, Server, long_form};
 use tokio::task::JoinSet;
 
 use crate::{LIMIT, alone, connect, elapse, now};
@@ -65,7 +65,7 @@ struct Outcome {
 }
 
 async fn work(url: &str, how: How) -> Outcome {
-    let sections = Arc::new(Sections::default());
+    let (sections, pace) = (Arc::new(Sections::default()), Pace::start());
     let end = now() + Duration::from_secs(u64::try_from(long_form(1, 10)).unwrap());
     let mut lockers = Vec::new();
     for _ in 0..LOCKERS {
@@ -74,7 +74,7 @@ async fn work(url: &str, how: How) -> Outcome {
     let mut workers = JoinSet::new();
     for number in 0..=WORKERS {
         let locker = lockers[number % LOCKERS].clone();
-        let worker = Worker { locker, number, how, sections: Arc::clone(&sections) };
+        let worker = Worker { locker, number, how, sections: Arc::clone(&sections), pace };
         workers.spawn(worker.work_until(end));
     }
     let (mut outcome, mut ended) = (Outcome { fewest: usize::MAX, ..Outcome::default() }, 0);
@@ -100,6 +100,7 @@ struct Worker {
     number: usize,
     how: How,
     sections: Arc<Sections>,
+    pace: Pace,
 }
 
 impl Worker {
@@ -134,7 +135,7 @@ impl Worker {
         self.sections.enter_all(set.leases());
         elapse(INSIDE).await;
         self.sections.leave_all(set.leases());
-        set.release().await.unwrap();
+        self.pace.assert_released(&set.release().await);
         waited
     }
 
@@ -153,7 +154,7 @@ impl Worker {
             self.sections.leave(guard);
         }
         for guard in guards {
-            guard.release().await.unwrap();
+            self.pace.assert_released(&guard.release().await);
         }
         waited
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockable_tests::{Server, wait};
+use lockable_tests::{Pace, Server, wait};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -28,7 +28,9 @@ fn ten_thousand_waiters_are_served_over_one_subscription() {
             tasks.spawn(async move {
                 drop(start.acquire().await.unwrap());
                 let key = format!("crowd:{}", n % KEYS);
-                locker.lock(key).acquire().await.unwrap().release().await.unwrap();
+                let pace = Pace::start();
+                let release = locker.lock(key).acquire().await.unwrap().release().await;
+                pace.assert_released(&release);
             });
         }
         // The tasks, and with them the callers' futures, are there already.

@@ -12,7 +12,7 @@ use rstest::rstest;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::support::{LIMIT, LONG, connect_ample, elapse};
-use crate::waiting::support::{AT_ONCE, assert_released, is_stalled, process, within};
+use crate::waiting::support::{AT_ONCE, process, within};
 
 const PERMITS: usize = 3;
 const QUEUE: &str = "lockable:queue:#:disLock:{k}";
@@ -44,10 +44,10 @@ async fn processes_share_the_permits_of_a_key_evenly() {
             while pace.elapsed() < time {
                 let guard = permit(&locker).acquire().await.unwrap();
                 let others = inside.fetch_add(1, Ordering::SeqCst);
-                assert!(others < PERMITS || is_stalled(pace), "{others} others are inside");
+                assert!(others < PERMITS || pace.is_stalled(), "{others} others are inside");
                 elapse(Duration::from_millis(2)).await;
                 inside.fetch_sub(1, Ordering::SeqCst);
-                assert_released(&guard.release().await, pace);
+                pace.assert_released(&guard.release().await);
                 sections += 1;
             }
             sections
@@ -264,13 +264,13 @@ impl Trial {
         let request = self.lockers[locker].lock(key).permits(2).expire(LEASE).renew().wait(LONG);
         let guard = request.acquire().await.unwrap();
         let others = self.inside.fetch_add(1, Ordering::SeqCst);
-        assert!(others < 2 || is_stalled(self.pace), "a permit has two holders");
+        assert!(others < 2 || self.pace.is_stalled(), "a permit has two holders");
         guard
     }
 
     async fn leave(&self, guard: LockGuard) {
         self.inside.fetch_sub(1, Ordering::SeqCst);
-        assert_released(&guard.release().await, self.pace);
+        self.pace.assert_released(&guard.release().await);
     }
 }
 
@@ -359,19 +359,19 @@ async fn calls_for_all_permits_alternate_with_the_others() {
                     waits.push(begun.fetch_add(1, Ordering::SeqCst) - before);
                     readers.fetch_add(1, Ordering::SeqCst);
                     let is_alone = writers.load(Ordering::SeqCst) == 0;
-                    assert!(is_alone || is_stalled(pace), "a reader beside a writer");
+                    assert!(is_alone || pace.is_stalled(), "a reader beside a writer");
                     elapse(Duration::from_millis(2)).await;
                     readers.fetch_sub(1, Ordering::SeqCst);
-                    assert_released(&guard.release().await, pace);
+                    pace.assert_released(&guard.release().await);
                 } else {
                     let all = locker.lock("k").all_permits(12).wait(LIMIT).acquire().await.unwrap();
                     waits.push(begun.fetch_add(1, Ordering::SeqCst) - before);
                     let writers_before = writers.fetch_add(1, Ordering::SeqCst);
                     let is_alone = writers_before + readers.load(Ordering::SeqCst) == 0;
-                    assert!(is_alone || is_stalled(pace), "a writer beside others");
+                    assert!(is_alone || pace.is_stalled(), "a writer beside others");
                     elapse(Duration::from_millis(2)).await;
                     writers.fetch_sub(1, Ordering::SeqCst);
-                    assert_released(&all.release().await, pace);
+                    pace.assert_released(&all.release().await);
                 }
             }
             waits

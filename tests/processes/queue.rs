@@ -1,8 +1,6 @@
 //! The load of the article on queued locks: two thousand requests, a hundred at a time, by fifty
 //! processes, take from a stock of two thousand while more than ten are left.
 
-use std::time::Duration;
-
 use lockable_tests::{Pace, Server};
 
 use crate::{stock, work};
@@ -48,7 +46,7 @@ fn load(kind: &str, requests: usize) -> Load {
         if load.lost == 0 {
             return load;
         }
-        assert!(pace.lag() > Duration::from_millis(500), "{load:?}");
+        assert!(pace.is_stalled(), "{load:?}");
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lockable_runtime::LockError;
+
 /// A measure for what must come in time, which a slow machine does not fail.
 ///
 /// A thread sleeps for a millisecond at a time and counts. On a quiet machine the count follows the
@@ -33,6 +35,18 @@ impl Pace {
     /// How far that is behind the clock, which is what the machine may have added to a wait.
     pub fn lag(&self) -> Duration {
         self.start.elapsed().saturating_sub(self.elapsed())
+    }
+
+    /// Whether the machine may have lost a lock that was handed off since the start: its first lease is a second.
+    pub fn is_stalled(&self) -> bool {
+        self.lag() > Duration::from_millis(500)
+    }
+
+    /// Panics when a lock that was handed off since the start was not released, and no stall explains its loss.
+    #[track_caller]
+    pub fn assert_released(&self, release: &Result<(), LockError>) {
+        let is_explained = |error: &LockError| error.is_lost() && self.is_stalled();
+        assert!(release.as_ref().err().is_none_or(is_explained), "{release:?}");
     }
 }
 

@@ -5,9 +5,7 @@ use std::time::Duration;
 use lockable_tests::{Admin, Pace, wait};
 use rstest::rstest;
 
-use super::support::{
-    AT_ONCE, QUEUE, assert_released, held_beside_proxy, in_queue, is_served_last, waiter, within,
-};
+use super::support::{AT_ONCE, QUEUE, held_beside_proxy, in_queue, is_served_last, waiter, within};
 use crate::support::{KEY, LIMIT};
 
 /// Goal: a grant whose token is far ahead of its time starts no body while another holder has the lock, poisons no
@@ -37,7 +35,7 @@ async fn a_forged_grant_is_claimed(#[case] forge: fn(u64) -> (u64, u64)) {
         next.lease().fencing_token()
     );
     let last = waiter(&locker);
-    assert_released(&next.release().await, pace);
+    pace.assert_released(&next.release().await);
     is_served_last(&server, "the next one", AT_ONCE, last).await;
 }
 

@@ -19,9 +19,6 @@ pub(crate) const AT_ONCE: Duration = Duration::from_millis(700);
 /// What the recheck, or a short grant that no one takes, may cost.
 pub(crate) const RECHECK: Duration = Duration::from_secs(2);
 
-/// The lease of a hand-off, until its waiter has heard of it.
-const HANDED_OFF: Duration = Duration::from_secs(1);
-
 /// A locker whose deadlines no test reaches, however slow the machine is.
 pub(crate) fn ample(url: &str) -> LockerBuilder {
     patient(url).command_deadline(LIMIT).connect_deadline(LIMIT)
@@ -126,18 +123,7 @@ pub(crate) async fn within<F: Future>(what: &str, bound: Duration, future: F) ->
 pub(crate) async fn is_served(what: &str, bound: Duration, waiter: JoinHandle<LockGuard>) {
     let pace = Pace::start();
     let guard = within(what, bound, waiter).await.unwrap();
-    assert_released(&guard.release().await, pace);
-}
-
-/// The release of a lock that was handed off since the pace is measured, and that a stalled machine may have lost.
-pub(crate) fn assert_released(release: &Result<(), LockError>, pace: Pace) {
-    let is_lost = |error: &LockError| error.is_lost() && is_stalled(pace);
-    assert!(release.as_ref().err().is_none_or(is_lost), "{release:?}");
-}
-
-/// Whether a lock that was handed off may have been lost because the machine was too slow to take it.
-pub(crate) fn is_stalled(pace: Pace) -> bool {
-    pace.lag() > HANDED_OFF / 2
+    pace.assert_released(&guard.release().await);
 }
 
 /// The same for the last one: nothing is left behind it.
@@ -168,7 +154,7 @@ pub(crate) async fn are_served(
         |waiter: JoinHandle<LockGuard>| async move { waiter.await.unwrap().release().await };
     let served: JoinSet<_> = waiters.into_iter().map(serve).collect();
     for release in within(what, bound, served.join_all()).await {
-        assert_released(&release, pace);
+        pace.assert_released(&release);
     }
 }
 
