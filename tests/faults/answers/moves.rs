@@ -242,6 +242,23 @@ async fn a_lock_is_released_without_its_queue_while_its_slot_moves() {
     }
 }
 
+/// An earlier request has kept the lock taken, and its answer was lost: that is no loss.
+#[tokio::test]
+async fn a_kept_release_that_is_repeated_while_its_slot_moves_is_one() {
+    let scene = Scene::begin(AMPLE).await;
+    let admin = scene.admin(0);
+    scene.verbs.acquire(&scene.attempt).await.unwrap().expect("no one has the lock");
+    for mark in ["~", "=", "="] {
+        let release = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key).times(1);
+        scene.doors.answer(0, release, Answer::error("TRYAGAIN the slot moves"));
+        let (found, _) = scene.verbs.release(&scene.attempt, None, LONG).await.unwrap();
+        assert_eq!(format!("{found:?}"), "Released", "before {mark}");
+        // What a waiter writes there.
+        admin.set(&scene.key, &format!("{mark}{}", scene.attempt.owner()));
+    }
+    admin.del(&scene.key);
+}
+
 /// The place would be granted the lock a second time.
 #[tokio::test]
 async fn a_call_that_has_its_lock_while_the_slot_moves_leaves_the_queue() {
