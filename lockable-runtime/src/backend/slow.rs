@@ -27,6 +27,7 @@ pub(crate) struct Slow {
     pub(crate) question_takes: AtomicU64,
     pub(crate) renewal_takes: AtomicU64,
     pub(crate) withdrawal_takes: AtomicU64,
+    pub(crate) release_takes: AtomicU64,
     /// Whether replicas are missing for what is published.
     pub(crate) confirms_no_grant: AtomicBool,
     pub(crate) questions: AtomicUsize,
@@ -38,12 +39,13 @@ impl Slow {
     pub(crate) fn open() -> Arc<Self> {
         let memory = Memory::open("").unwrap();
         let (questions, releases) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let [question_takes, renewal_takes, withdrawal_takes] = Default::default();
+        let [question_takes, renewal_takes, withdrawal_takes, release_takes] = Default::default();
         Arc::new(Self {
             memory,
             question_takes,
             renewal_takes,
             withdrawal_takes,
+            release_takes,
             confirms_no_grant: AtomicBool::new(false),
             questions,
             releases,
@@ -64,7 +66,12 @@ impl Backend for Arc<Slow> {
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
         self.releases.fetch_add(1, Relaxed);
-        self.memory.release(attempt)
+        let this = Arc::clone(self);
+        let takes = self.release_takes.load(Relaxed);
+        Box::pin(async move {
+            this.reach(takes).await;
+            this.memory.release(attempt).await
+        })
     }
 
     fn release_to(
