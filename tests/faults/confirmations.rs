@@ -52,6 +52,20 @@ async fn fewer_replicas_than_are_needed_confirm_no_lock() {
     is_clean(&pair.primary).await;
 }
 
+/// Goal: a confirmation that writes nothing, so that a server may count the replicas that have an earlier write.
+#[tokio::test]
+async fn a_confirmation_waits_for_a_write_of_its_own() {
+    let pair = Pair::start();
+    let locker = pair.connect().await;
+    hold(&locker, "k").await;
+    let admin = pair.primary.admin();
+    admin.reset_statistics();
+    let guard = locker.lock("k").acquire().await.unwrap();
+    // Acquiring alone needs none.
+    assert!(admin.command_calls("pexpire") > 0);
+    guard.release().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_locker_without_replicas_waits_for_none() {
     let pair = Pair::start();
