@@ -287,4 +287,19 @@ mod tests {
         let (set, ()) = tokio::join!(locker.lock_all(["a", "b"]).acquire(), release);
         assert!(set.unwrap().leases().is_held());
     }
+    /// Goal: a call without an end, because it loses a lock each time while it waits for another.
+    /// Method: no renewal is answered, and the other lock is held for longer than all rounds take.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_loses_a_lock_each_time_gives_up() {
+        let slow = Slow::open();
+        let backend = Arc::new(Arc::clone(&slow));
+        let link = Link::new(backend, Duration::from_secs(1), Reporting::default());
+        let locker = Locker::builder().on(link, Ttl::DEFAULT).unwrap();
+        let hour = Duration::from_secs(3_600);
+        let _last = locker.lock("b").expire(hour).acquire().await.unwrap();
+        slow.renewal_takes.store(3_600_000, Relaxed);
+        let call = tokio::time::timeout(hour / 2, locker.lock_all(["a", "b"]).acquire());
+        let error = call.await.expect("the call ends").unwrap_err();
+        assert!(error.to_string().contains("five times in a row"), "{error}");
+    }
 }
