@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lockable_runtime::__internals::fence_counter;
@@ -274,6 +275,22 @@ async fn a_call_that_has_its_lock_while_the_slot_moves_leaves_the_queue() {
     scene.verbs.enqueue(&scene.attempt).await.map(drop).unwrap();
     assert_eq!((admin.get(&scene.key).as_deref(), places()), (Some(scene.attempt.owner()), 0));
     scene.verbs.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
+}
+
+/// Goal: a call that hears of no grant until it asks, because it was queued by the release of another.
+#[tokio::test]
+async fn a_call_that_a_release_queues_joins_its_channel() {
+    let mut scene = Scene::begin(AMPLE).await;
+    scene.verbs.listen(channel().0).await.unwrap();
+    let next = scene.verbs.attempt(&scene.key, LONG, None).unwrap();
+    let pattern = format!("lockable:grant:{}:*", &next.owner()[..16]);
+    let admin = scene.admin(0);
+    let joined = || admin.command::<Vec<String>>(&["PUBSUB", "SHARDCHANNELS", &pattern]).len();
+    scene.verbs.acquire(&scene.attempt).await.unwrap().expect("no one has the lock");
+    assert_eq!(joined(), 0);
+    scene.verbs.release(&scene.attempt, Some(&next), Duration::ZERO).await.unwrap();
+    wait::until_async(LIMIT, async || joined() == 1).await;
+    scene.verbs.release(&next, None, Duration::ZERO).await.unwrap();
 }
 
 /// The request of a call that has a permit already is repeated while the slot moves.
