@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker, LockerBuilder};
 use lockable_tests::sections::is_clean;
-use lockable_tests::{Proxy, Server, wait};
+use lockable_tests::{Answer, Cue, Doors, Proxy, Server, wait};
 use tokio::task::JoinSet;
 
 use crate::support::{KEY, LIMIT, LONG, connect_ample, in_time, patient};
@@ -50,6 +50,35 @@ async fn fewer_replicas_than_are_needed_confirm_no_lock() {
     );
     freed(&pair.primary).await;
     is_clean(&pair.primary).await;
+}
+
+/// Goal: a confirmation that writes nothing, so that a server may count the replicas that have an earlier write.
+#[tokio::test]
+async fn a_confirmation_waits_for_a_write_of_its_own() {
+    let pair = Pair::start();
+    let locker = pair.connect().await;
+    hold(&locker, "k").await;
+    let admin = pair.primary.admin();
+    admin.reset_statistics();
+    let guard = locker.lock("k").acquire().await.unwrap();
+    // Acquiring alone needs none.
+    assert!(admin.command_calls("pexpire") > 0);
+    guard.release().await.unwrap();
+}
+
+/// Goal: a connection that hangs while it waits for replicas lets no lock be acquired any more.
+#[tokio::test]
+async fn a_silent_confirmation_costs_its_connection_alone() {
+    let pair = Pair::start();
+    let doors = Doors::before(&pair.primary);
+    let builder = confirmed(&doors.url_of(0)).command_deadline(Duration::from_secs(1));
+    let locker = builder.connect().await.unwrap();
+    let is_held = async || locker.lock("k").acquire().await.is_ok();
+    wait::until_async(LIMIT, is_held).await;
+    doors.answer(0, Cue::of(["WAIT"]).times(1), Answer::Silence);
+    assert!(!is_held().await);
+    // Until the connection is given up, after two deadlines, each try is in vain.
+    wait::until_async(LIMIT, is_held).await;
 }
 
 #[tokio::test]

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use lockable_runtime::__internals::Verbs;
 use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::cluster::slot;
 use lockable_tests::sections::{is_clean, is_clean_everywhere};
@@ -119,6 +121,28 @@ async fn forgotten_scripts_cost_no_permit() {
         }
     }
     is_clean(&server).await;
+}
+
+/// Goal: two permits of one attempt, as it may have after its slot has moved, that go to two holders with one fencing token.
+#[tokio::test]
+async fn permits_that_are_given_back_together_have_a_token_each() {
+    let server = Server::start();
+    let (publish, grants) = channel();
+    let mut verbs = Verbs::open_impatient(&server.url(), LIMIT).unwrap();
+    verbs.listen(publish).await.unwrap();
+    let [holder, first, second] =
+        [(); 3].map(|()| verbs.attempt_for_permit("{k}", 2, LONG).unwrap());
+    for permit in ["{k}#1", "{k}#2"] {
+        server.admin().set(permit, holder.owner());
+    }
+    for waiter in [&first, &second] {
+        drop(verbs.enqueue(waiter).await.unwrap());
+    }
+    verbs.leave(&holder).await.unwrap();
+    let granted = [(); 2].map(|()| grants.recv_timeout(LIMIT).unwrap());
+    let [(one, [_, last], ..), (other, [next, _], ..)] = &granted;
+    assert_eq!([one.as_str(), other], [first.owner(), second.owner()]);
+    assert!(next > last, "{granted:?}");
 }
 
 #[tokio::test]

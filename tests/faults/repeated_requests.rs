@@ -6,7 +6,7 @@ use lockable_tests::{Answer, Cue, Doors, Server, wait};
 use rstest::rstest;
 use tokio::sync::Notify;
 
-use crate::support::{KEY, LIMIT, connect_ample, freed};
+use crate::support::{KEY, LIMIT, LONG, connect_ample, freed};
 
 /// Goal: a refusal that is taken for a proof that the call holds nothing.
 #[rstest]
@@ -40,14 +40,35 @@ async fn a_late_refusal_releases_what_came_before() {
     freed(&server).await;
 }
 
+/// Goal: a guard that comes back although a ticket has its lock, which no one knows.
+#[tokio::test]
+async fn a_refused_repetition_releases_the_ticket_that_was_made() {
+    let server = Server::start();
+    let doors = Doors::of_one_slot_each(&server);
+    let locker = connect_ample(&doors.url_of(0)).await;
+    let guard = locker.lock("k").expire(LONG).acquire().await.unwrap();
+    let transfer = Cue::of(["EVAL"]).about(KEY);
+    let refusal = Answer::error("OOM command not allowed when used memory > 'maxmemory'.");
+    breaks(&doors, &transfer, refusal);
+    let failed = guard.into_ticket(LONG).await.unwrap_err();
+    assert!(failed.error().to_string().contains("OOM"), "{failed}");
+    assert_eq!(doors.count(0, &transfer), 2);
+    assert!(failed.into_guard().is_none());
+    freed(&server).await;
+}
+
 /// A door that loses the first reply with its connection, and has this answer to the second request.
 fn breaking(second: Answer) -> (Server, Doors) {
     let server = Server::start();
     let doors = Doors::of_one_slot_each(&server);
-    doors.answer(0, set().times(1), second);
-    // The latest counts first.
-    doors.answer(0, set().times(1), Answer::BreakAfter);
+    breaks(&doors, &set(), second);
     (server, doors)
+}
+
+fn breaks(doors: &Doors, cue: &Cue, second: Answer) {
+    doors.answer(0, cue.clone().times(1), second);
+    // The latest counts first.
+    doors.answer(0, cue.clone().times(1), Answer::BreakAfter);
 }
 
 fn set() -> Cue {

@@ -1,9 +1,9 @@
 //! A store in memory that is reached slowly.
 
-use std::future::ready;
+use std::future::{pending, ready};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -27,6 +27,9 @@ pub(crate) struct Slow {
     pub(crate) question_takes: AtomicU64,
     pub(crate) renewal_takes: AtomicU64,
     pub(crate) withdrawal_takes: AtomicU64,
+    pub(crate) release_takes: AtomicU64,
+    /// Whose server renews nothing: each slot has one of its own.
+    pub(crate) silent: OnceLock<Slot>,
     /// Whether replicas are missing for what is published.
     pub(crate) confirms_no_grant: AtomicBool,
     pub(crate) questions: AtomicUsize,
@@ -38,12 +41,14 @@ impl Slow {
     pub(crate) fn open() -> Arc<Self> {
         let memory = Memory::open("").unwrap();
         let (questions, releases) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let [question_takes, renewal_takes, withdrawal_takes] = Default::default();
+        let [question_takes, renewal_takes, withdrawal_takes, release_takes] = Default::default();
         Arc::new(Self {
             memory,
             question_takes,
             renewal_takes,
             withdrawal_takes,
+            release_takes,
+            silent: OnceLock::new(),
             confirms_no_grant: AtomicBool::new(false),
             questions,
             releases,
@@ -64,7 +69,12 @@ impl Backend for Arc<Slow> {
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
         self.releases.fetch_add(1, Relaxed);
-        self.memory.release(attempt)
+        let this = Arc::clone(self);
+        let takes = self.release_takes.load(Relaxed);
+        Box::pin(async move {
+            this.reach(takes).await;
+            this.memory.release(attempt).await
+        })
     }
 
     fn release_to(
@@ -79,6 +89,9 @@ impl Backend for Arc<Slow> {
         let this = Arc::clone(self);
         let takes = self.renewal_takes.load(Relaxed);
         Box::pin(async move {
+            if renewals.iter().any(|one| this.silent.get() == Some(&one.attempt.slot)) {
+                return pending().await;
+            }
             this.reach(takes).await;
             this.memory.renew(renewals).await
         })
@@ -199,6 +212,10 @@ impl Environment for Arc<Slow> {
 
     fn report_to(&self, events: Weak<dyn Events>) {
         self.memory.report_to(events);
+    }
+
+    fn place(&self, slot: Slot) -> usize {
+        slot.index()
     }
 
     fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lockable_runtime::__internals::fence_counter;
@@ -242,6 +243,23 @@ async fn a_lock_is_released_without_its_queue_while_its_slot_moves() {
     }
 }
 
+/// An earlier request has kept the lock taken, and its answer was lost: that is no loss.
+#[tokio::test]
+async fn a_kept_release_that_is_repeated_while_its_slot_moves_is_one() {
+    let scene = Scene::begin(AMPLE).await;
+    let admin = scene.admin(0);
+    scene.verbs.acquire(&scene.attempt).await.unwrap().expect("no one has the lock");
+    for mark in ["~", "=", "="] {
+        let release = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key).times(1);
+        scene.doors.answer(0, release, Answer::error("TRYAGAIN the slot moves"));
+        let (found, _) = scene.verbs.release(&scene.attempt, None, LONG).await.unwrap();
+        assert_eq!(format!("{found:?}"), "Released", "before {mark}");
+        // What a waiter writes there.
+        admin.set(&scene.key, &format!("{mark}{}", scene.attempt.owner()));
+    }
+    admin.del(&scene.key);
+}
+
 /// The place would be granted the lock a second time.
 #[tokio::test]
 async fn a_call_that_has_its_lock_while_the_slot_moves_leaves_the_queue() {
@@ -257,6 +275,22 @@ async fn a_call_that_has_its_lock_while_the_slot_moves_leaves_the_queue() {
     scene.verbs.enqueue(&scene.attempt).await.map(drop).unwrap();
     assert_eq!((admin.get(&scene.key).as_deref(), places()), (Some(scene.attempt.owner()), 0));
     scene.verbs.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
+}
+
+/// Goal: a call that hears of no grant until it asks, because it was queued by the release of another.
+#[tokio::test]
+async fn a_call_that_a_release_queues_joins_its_channel() {
+    let mut scene = Scene::begin(AMPLE).await;
+    scene.verbs.listen(channel().0).await.unwrap();
+    let next = scene.verbs.attempt(&scene.key, LONG, None).unwrap();
+    let pattern = format!("lockable:grant:{}:*", &next.owner()[..16]);
+    let admin = scene.admin(0);
+    let joined = || admin.command::<Vec<String>>(&["PUBSUB", "SHARDCHANNELS", &pattern]).len();
+    scene.verbs.acquire(&scene.attempt).await.unwrap().expect("no one has the lock");
+    assert_eq!(joined(), 0);
+    scene.verbs.release(&scene.attempt, Some(&next), Duration::ZERO).await.unwrap();
+    wait::until_async(LIMIT, async || joined() == 1).await;
+    scene.verbs.release(&next, None, Duration::ZERO).await.unwrap();
 }
 
 /// The request of a call that has a permit already is repeated while the slot moves.

@@ -1,12 +1,18 @@
 //! Passwords and rights: what is missing is named, and nothing secret is shown.
 
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use lockable_runtime::__internals::Verbs;
 use lockable_runtime::LockErrorKind;
 use lockable_runtime::{LockError, Locker};
 use lockable_tests::{Server, wait};
 
 use crate::support::{
-    FENCE, KEY, LIMIT, Runs, acl_rights, ample, connect_ample, decorated, everything, freed, now,
+    FENCE, KEY, LIMIT, LONG, Runs, acl_rights, ample, connect_ample, decorated, everything, freed,
+    now,
 };
+use crate::waiting::support::QUEUE;
 
 const PASSWORD: &str = "s3cr3t-w0rd";
 
@@ -114,6 +120,26 @@ async fn a_missing_right_to_subscribe_is_named_to_those_who_wait() {
         assert_refused(&error, "subscribe");
         assert_eq!(error.key(), Some(KEY));
     }
+}
+
+/// Goal: a release that may tell no waiter of its turn costs the first one its place.
+#[tokio::test]
+async fn without_the_right_to_publish_waiters_keep_their_places() {
+    let server = server_without(&[]);
+    let mut verbs = Verbs::open_impatient(&url(&server), LIMIT).unwrap();
+    verbs.listen(channel().0).await.unwrap();
+    let [holder, first, second] = [(); 3].map(|()| verbs.attempt(KEY, LONG, None).unwrap());
+    verbs.acquire(&holder).await.unwrap().expect("no one has the lock");
+    for waiter in [&first, &second] {
+        drop(verbs.enqueue(waiter).await.unwrap());
+    }
+    set_rights(&server, &["-publish"]);
+    verbs.release(&holder, None, Duration::ZERO).await.unwrap();
+    let admin = server.admin();
+    assert_eq!(admin.get(KEY), None);
+    let places: Vec<String> = admin.command(&["LRANGE", QUEUE, "0", "-1"]);
+    let owners = places.iter().filter_map(|place| place.split_once(' ')).map(|place| place.1);
+    assert_eq!(owners.collect::<Vec<_>>(), [first.owner(), second.owner()]);
 }
 
 #[tokio::test]

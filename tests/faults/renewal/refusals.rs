@@ -4,8 +4,9 @@ use lockable_runtime::LockErrorKind;
 use std::error::Error;
 use std::time::Duration;
 
+use lockable_runtime::__internals::Verbs;
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::{Admin, Pace, Server, cluster, wait};
+use lockable_tests::{Admin, Answer, Cue, Doors, Pace, Server, cluster, wait};
 use tokio::task::JoinSet;
 
 use crate::support::{LIMIT, acl_rights, connect_ample, elapse, in_time, server_and_locker};
@@ -37,6 +38,23 @@ async fn after_one_refusal_no_command_mixes_slots() {
     releases.join_all().await.into_iter().for_each(Result::unwrap);
     assert!(refusals(&admin) <= 2 * first);
     assert!(admin.keys("disLock:*").is_empty());
+}
+
+/// Goal: a connection whose trial could not find that out, because the server was full, has it refused once.
+/// Method: renewals by hand, and a door that counts the commands about one of their locks.
+#[tokio::test]
+async fn a_refusal_after_the_trial_is_remembered() {
+    let server = Server::start();
+    let doors = Doors::of_one_slot_each(&server);
+    let full = "OOM command not allowed when used memory > 'maxmemory'.";
+    doors.answer(0, Cue::of(["SET"]), Answer::error(full));
+    let verbs = Verbs::open_impatient(&doors.url_of(0), LIMIT).unwrap();
+    let renewals = ["a", "b"].map(|key| (verbs.attempt(key, KEPT, None).unwrap(), Some(KEPT)));
+    for commands in [2, 3, 4] {
+        let renewed = verbs.renew(&renewals).await.unwrap();
+        assert_eq!(format!("{renewed:?}"), "[Absent, Absent]");
+        assert_eq!(doors.count(0, &Cue::all().about("a")), commands);
+    }
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ use crate::support::{FENCE, KEY, LIMIT};
 #[case::by_a_task("task", "")]
 #[case::by_a_runtime("aborted", "")]
 #[case::of_an_installed_locker("installed", "")]
+#[case::of_another_thread("elsewhere", "")]
 #[case::when_main_exits("exit", "")]
 #[case::when_main_panics("panic", "a panic of the test's own")]
 #[case::beside_subscriber_and_recorder("listener", "its release is sent in the background")]

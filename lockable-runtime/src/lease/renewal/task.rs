@@ -398,6 +398,28 @@ mod tests {
         assert!(lease.is_held());
     }
 
+    /// Goal: a server that answers nothing costs leases at other servers, because they share its command.
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_server_delays_no_lease_of_another() {
+        let slow = Slow::open();
+        let backend = Arc::new(Arc::clone(&slow));
+        let link = Arc::new(Link::new(backend, Duration::from_secs(1), Reporting::default()));
+        let attempts = [attempt("silent", 3_000), attempt("another", 3_000)];
+        slow.silent.set(attempts[0].slot).unwrap();
+        let task = RenewalTask::new(&link, &Handle::current());
+        let mut leases = Vec::new();
+        for attempt in &attempts {
+            let granted = link.backend.try_acquire(Arc::clone(attempt)).await.unwrap();
+            assert!(matches!(granted, Acquisition::Granted { .. }));
+            let lease = lease(&link, attempt, true);
+            task.schedule_new(&lease, schedule::due(tokio_time(), lease.ttl()));
+            leases.push(lease);
+        }
+        timer_on(&Handle::current(), Duration::from_secs(30)).await;
+        let are_held: Vec<_> = leases.iter().map(Lease::is_held).collect();
+        assert_eq!(are_held, [false, true]);
+    }
+
     /// The lease of a lock that was handed off, for a second at first.
     async fn provisional(link: &Arc<Link>) -> (Lease, Arc<RenewalTask>) {
         let attempt = attempt("k", 10_000);

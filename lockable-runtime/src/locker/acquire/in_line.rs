@@ -230,3 +230,28 @@ impl<'a> InLine<'a> {
         self.acquirer.link.backend.now().since(self.start)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locker::Locker;
+    use crate::types::options::Wait;
+    use crate::waiters::Entered;
+
+    /// Method: another call has asked, and its answer does not come.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_heard_nothing_tries_at_its_limit() {
+        let locker = Locker::in_memory();
+        let guard = locker.lock("k").acquire().await.unwrap();
+        let key = guard.lease().key().clone();
+        guard.release().await.unwrap();
+        let (acquirer, now) = (locker.acquirer(), locker.link().backend.now());
+        let Entered::Asks(_asks) = acquirer.waiters.enter(&key, Wait::Forever, now) else {
+            unreachable!("no other call is there")
+        };
+        let limit = Duration::from_millis(100);
+        let guard = locker.lock("k").wait(limit).acquire().await.unwrap();
+        assert_eq!(locker.link().backend.now().since(now).as_millis(), limit.as_millis());
+        assert!(guard.lease().is_held());
+    }
+}

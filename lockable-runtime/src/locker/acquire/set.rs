@@ -237,12 +237,16 @@ impl All<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
+    use crate::backend::{Link, Slow};
     use crate::lease::schedule::due;
     use crate::locker::Locker;
     use crate::types::clock::tokio_time;
     use crate::types::options::Ttl;
+    use crate::types::reporting::Reporting;
 
     /// Method: the last lock comes after a third of the first lease, right before that is renewed.
     #[tokio::test(start_paused = true)]
@@ -264,5 +268,38 @@ mod tests {
         // The other one was granted just now, for a second that is claimed next.
         let remaining = set.unwrap().leases()[0].remaining();
         assert!(remaining > 2 * third, "{remaining:?}");
+    }
+    /// Goal: a set that begins without one of its locks.
+    /// Method: the last one is handed off for a second, and each renewal takes as long as that.
+    #[tokio::test(start_paused = true)]
+    async fn a_set_begins_with_no_lease_that_has_ended_meanwhile() {
+        let slow = Slow::open();
+        let backend = Arc::new(Arc::clone(&slow));
+        let link = Link::new(backend, Duration::from_secs(1), Reporting::default());
+        let locker = Locker::builder().on(link, Ttl::DEFAULT).unwrap();
+        let last = locker.lock("b").acquire().await.unwrap();
+        slow.renewal_takes.store(990, Relaxed);
+        let release = async {
+            // From then on the first one is renewed before the set begins.
+            locker.link().backend.timer(Ttl::DEFAULT.duration() / 3).await;
+            last.release().await.unwrap();
+        };
+        let (set, ()) = tokio::join!(locker.lock_all(["a", "b"]).acquire(), release);
+        assert!(set.unwrap().leases().is_held());
+    }
+    /// Goal: a call without an end, because it loses a lock each time while it waits for another.
+    /// Method: no renewal is answered, and the other lock is held for longer than all rounds take.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_loses_a_lock_each_time_gives_up() {
+        let slow = Slow::open();
+        let backend = Arc::new(Arc::clone(&slow));
+        let link = Link::new(backend, Duration::from_secs(1), Reporting::default());
+        let locker = Locker::builder().on(link, Ttl::DEFAULT).unwrap();
+        let hour = Duration::from_secs(3_600);
+        let _last = locker.lock("b").expire(hour).acquire().await.unwrap();
+        slow.renewal_takes.store(3_600_000, Relaxed);
+        let call = tokio::time::timeout(hour / 2, locker.lock_all(["a", "b"]).acquire());
+        let error = call.await.expect("the call ends").unwrap_err();
+        assert!(error.to_string().contains("five times in a row"), "{error}");
     }
 }

@@ -157,6 +157,33 @@ async fn a_failed_withdrawal_is_followed_by_releases() {
     assert!(slow.releases.load(Relaxed) > 0);
 }
 
+/// Goal: a grant that no call wants, and that stays when one request to give it back is lost; or requests without an end.
+/// Method: the message of a grant to a turn that is over, at a store that answers no release.
+#[tokio::test(start_paused = true)]
+async fn an_unwanted_grant_is_given_back_until_it_has_ended() {
+    use crate::backend::{Events, Grant, Reserved};
+    let slow = Slow::open();
+    let link = link_to(&slow);
+    let releaser = Releaser::new(Arc::clone(&link));
+    let waiters = Waiters::new(link, Arc::clone(&releaser));
+    let first = turn(&waiters).await;
+    let attempt = Arc::clone(&first.granted.attempt);
+    first.release().await.unwrap();
+    assert!(!has_line(&waiters));
+    slow.release_takes.store(3_600_000, Relaxed);
+    let before = slow.releases.load(Relaxed);
+    let ttl = attempt.ttl.provisional();
+    waiters.lines.on_grant(Grant::answered(&attempt, Reserved::turn(1), tokio_time(), ttl));
+    elapse(900).await;
+    assert_eq!(releaser.open_work(), 1);
+    // Its last request has no answer for as long as a command is waited for.
+    for _ in 0..40 {
+        elapse(100).await;
+    }
+    assert!(slow.releases.load(Relaxed) - before > 1, "one try");
+    assert_eq!(releaser.open_work(), 0);
+}
+
 /// The subscription is a new one, so a message may have been lost: the line asks at once.
 #[tokio::test(start_paused = true)]
 async fn every_line_asks_after_a_new_subscription() {

@@ -5,6 +5,7 @@
 use std::env;
 use std::io;
 use std::process::exit;
+use std::thread;
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker, install};
@@ -24,6 +25,7 @@ fn main() {
         "many threads" => many_threads().block_on(async { drop(held(url).await) }),
         "task" => many_threads().block_on(task(url)),
         "aborted" => many_threads().block_on(aborted(url)),
+        "elsewhere" => drop(elsewhere(url)),
         "installed" => many_threads().block_on(installed(url)),
         "exit" => {
             many_threads().block_on(async { drop(held(url).await) });
@@ -62,6 +64,12 @@ async fn aborted(url: &str) {
         let _guard = guard;
         std::future::pending::<()>().await;
     });
+}
+
+/// Locked by a thread that has ended: the main one has had to do with no lock before.
+fn elsewhere(url: &str) -> LockGuard {
+    let url = url.to_owned();
+    thread::spawn(move || one_thread().block_on(held(&url))).join().unwrap()
 }
 
 /// A locker that lives as long as the process.

@@ -231,3 +231,33 @@ async fn freed(
         outcome => Ok(outcome.unwrap_or_default()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::types::key::LockKey;
+    use crate::types::options::Ttl;
+
+    /// Otherwise some of its calls would take the end of the runtime for the reason.
+    #[test]
+    fn every_call_of_a_batch_hears_why_it_failed() {
+        let (pair, mut paired) = oneshot::channel();
+        let (free, mut freed) = oneshot::channel();
+        let (delete, mut deleted) = oneshot::channel();
+        let attempt = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
+        let batch = Sorted::new(VecDeque::from([
+            Request::Free(attempt, free),
+            Request::Pair([Cmd::new(), Cmd::new()], pair),
+            Request::Delete(Cmd::new(), delete),
+        ]));
+        batch.fail(&Fault::unavailable("no answer"));
+        let reasons = [
+            paired.try_recv().unwrap().map(drop),
+            freed.try_recv().unwrap().map(drop),
+            deleted.try_recv().unwrap().map(drop),
+        ];
+        assert_eq!(reasons.map(|reason| reason.unwrap_err().message), ["no answer"; 3]);
+    }
+}
