@@ -162,12 +162,14 @@ async fn a_waiter_learns_that_its_server_died() {
     let waiting = tokio::spawn(async move { waiting.acquire().await.map(drop) });
     let skipping = tokio::spawn(async move { all(&locker, "k", limit).await });
     queued(&server, 1).await;
+    let pace = Pace::start();
     server.kill();
     let error = in_time(limit, waiting).await.unwrap().unwrap_err();
     assert!(error.is_unavailable() && !error.is_wait_limit_reached(), "{error}");
     let text = error.to_string();
     assert!(text.contains(&server.url()) && text.contains("wait limit"), "{text}");
-    assert!(std::error::Error::source(&error).is_some(), "{text}");
+    // A stalled machine has found no more than that the connection broke.
+    assert!(std::error::Error::source(&error).is_some() || pace.is_stalled(), "{text}");
     assert_unavailable(skipping.await.unwrap());
     drop(holder);
 }
