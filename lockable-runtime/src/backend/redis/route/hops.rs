@@ -89,3 +89,32 @@ impl Hops {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::runtime::Handle;
+
+    use super::*;
+    use crate::backend::Settings;
+    use crate::types::clock::tokio_time;
+    use crate::types::options::Deadlines;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_pauses_of_a_request_grow_to_a_tenth_of_a_second() {
+        let deadlines = Deadlines { command: Duration::from_secs(600), ..Deadlines::default() };
+        let url = "redis-cluster://host".to_owned();
+        let settings = Settings { url, deadlines, ..Settings::default() };
+        let (opener, _) = Opener::new(&settings, Handle::current()).unwrap();
+        let mut hops = Hops::begin();
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            let begun = tokio_time();
+            hops.pause(Fault::unavailable("the cluster is down"), &opener).await.unwrap();
+            pauses.push(tokio_time().since(begun).as_millis());
+        }
+        let expected = [5, 10, 20, 40, 80, 100, 100, 100];
+        // A timer may go off a millisecond late.
+        let fits = pauses.iter().zip(expected).all(|(pause, of)| (of..of + 2).contains(pause));
+        assert!(fits, "{pauses:?}");
+    }
+}
