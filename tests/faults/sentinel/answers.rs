@@ -89,6 +89,29 @@ async fn a_failover_is_found_without_its_announcement() {
     is_clean(after).await;
 }
 
+/// Goal: one Sentinel of three is enough, where the known primary cannot be used.
+/// Method: the others are out of reach, and nothing that it publishes arrives.
+#[tokio::test]
+async fn one_sentinel_leads_away_from_a_dead_primary() {
+    let group = Sentinels::start();
+    let doors = group.doors();
+    let locker = connect_ample(&group.url_through(&doors)).await;
+    hold(&locker).await;
+    doors[0].hold_messages();
+    for door in &doors[1..] {
+        door.refuse();
+        door.cut();
+    }
+    let mut switches = group.switches();
+    let before = group.kill_primary();
+    switches.next().await;
+    group.set_down_after(LONG);
+    let after = group.other_than(before);
+    let works = async || matches!(locker.lock("k").try_run(async {}).await, Ok(Some(())));
+    wait::until_async(LIMIT, works).await;
+    is_clean(after).await;
+}
+
 /// Goal: what Sentinels have answered before a failover was announced leads no one back.
 /// Method: their answers are held back over two failovers: the primary that was left last is not believed for a while
 /// in any case. The first one does not hear that it was left, and would grant the lock.
