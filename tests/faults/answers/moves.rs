@@ -328,8 +328,7 @@ async fn a_node_without_channels_is_not_connected_to_by_each_call() {
     admin.set(&key, "another");
     let (pace, before) = (Pace::start(), doors.count(0, &version));
     for _ in 0..CALLS {
-        let call = locker.lock(&key).wait(SHORT).acquire().await;
-        assert!(call.is_err_and(|error| error.is_busy()));
+        assert!(locker.lock(&key).wait(SHORT).acquire().await.is_err());
     }
     let opened = doors.count(0, &version) - before;
     // The pauses between them grow to a second.

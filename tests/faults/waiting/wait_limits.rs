@@ -137,7 +137,9 @@ async fn a_lock_is_not_busy_once_the_connection_for_commands_broke() {
     admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     let is_in_time = begun.elapsed() + begun.lag() < LIMIT_OF_CALL;
     let error = call.await.unwrap().unwrap_err();
-    assert!(!is_in_time || error.is_unavailable(), "{error}");
+    // Where the machine stalls, the limit may come before that is noticed.
+    let stalls = begun.lag() > LIMIT_OF_CALL / 2;
+    assert!(!is_in_time || stalls || error.is_unavailable(), "{error}");
 }
 
 /// A pair of calls in sequence have the command deadline each, so all of them together have two.
