@@ -89,6 +89,25 @@ fn the_first_call_takes_the_locker_of_the_environment() {
     });
 }
 
+/// Other programs read it too.
+#[test]
+fn a_shared_url_may_have_settings_for_others() {
+    let variables = [("REDIS_URL", "redis://127.0.0.1:1?pool_size=5")];
+    in_own_process("a_shared_url_may_have_settings_for_others", &variables, async || {
+        assert_eq!(Locker::from_env().map(drop).map_err(|error| error.to_string()), Ok(()));
+    });
+}
+
+#[test]
+fn a_url_of_its_own_has_no_other_settings() {
+    let variables = [("LOCKABLE_URL", "redis://127.0.0.1:1?pool_size=5")];
+    in_own_process("a_url_of_its_own_has_no_other_settings", &variables, async || {
+        let error = Locker::from_env().map(drop).unwrap_err();
+        assert!(error.kind() == LockErrorKind::InvalidUrl, "{error}");
+        assert!(error.to_string().contains("`pool_size`"), "{error}");
+    });
+}
+
 #[test]
 fn the_url_of_the_environment_sets_the_defaults() {
     let server = Server::start();

@@ -2,7 +2,7 @@
 
 use lockable_runtime::LockErrorKind;
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::wait;
+use lockable_tests::{Answer, Cue, Doors, Server, wait};
 
 use crate::reconnection::cut_behind_its_request;
 use crate::releases::{self, Call, MANY, all_are_freed, all_are_released, begun, held, key, name};
@@ -111,6 +111,18 @@ async fn many_calls_survive_forgotten_scripts() {
     forget();
     all_are_released(releases::begin(guards)).await;
     assert_eq!(held(&server.admin()), 0);
+}
+
+/// Goal: a server that has lost its scripts when the first of them is called can be used all the same.
+/// Method: it never knows one, and so runs only what is sent whole.
+#[tokio::test]
+async fn a_server_that_forgets_its_scripts_is_connected_to() {
+    let server = Server::start();
+    let door = Doors::before(&server);
+    let unknown = Answer::error("NOSCRIPT No matching script. Please use EVAL.");
+    door.answer(0, Cue::of(["EVALSHA"]), unknown);
+    let locker = ample(&door.url_of(0)).connect().await.unwrap();
+    pair(&locker).await;
 }
 
 type Acquisition = Call<Result<Option<LockGuard>, LockError>>;

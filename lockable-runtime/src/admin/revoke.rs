@@ -394,6 +394,12 @@ fn is_kept_of(owner: &str, now: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Link;
+    use crate::types::clock::tokio_time;
+    use crate::types::key::LockKey;
+    use crate::types::namespace::Namespace;
+    use crate::types::options::Ttl;
+    use crate::types::token::OwnerToken;
 
     #[test]
     fn a_lock_is_kept_with_and_without_waiters() {
@@ -406,6 +412,26 @@ mod tests {
             assert!(!is_kept_of(&owner, &marked("@")));
         }
         assert!(has_process(token) && !has_process(&marked("~")) && !has_process("another"));
+    }
+
+    /// Goal: a holder whose process is gone is not waited for as long as one that listens.
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_does_not_listen_is_waited_for_three_seconds() {
+        let link = Arc::new(Link::in_memory());
+        let admin = Admin::new(Arc::clone(&link), String::new(), Namespace::default());
+        let key = LockKey::prefixed("", "k").unwrap();
+        let owner = OwnerToken::draw(None).unwrap();
+        let attempt = Arc::new(Attempt::owned(key, Ttl::MAX, owner));
+        link.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
+        let held = admin.holder("k").await.unwrap().unwrap();
+        for (grace, waits) in [(60, 3), (1, 1)] {
+            let begun = tokio_time();
+            let asked = admin.revoke(&held, "why").grace(Duration::from_secs(grace)).await;
+            assert!(matches!(asked, Ok(Revoked::NotListening { .. })), "{asked:?}");
+            let waited = tokio_time().since(begun).as_millis();
+            // The last pause is up to a quarter of a second.
+            assert!((waits * 1_000..waits * 1_000 + 300).contains(&waited), "{waited}");
+        }
     }
 
     #[test]

@@ -271,10 +271,12 @@ mod tests {
     use std::sync::Mutex;
     use std::task::Waker;
 
+    use tokio::runtime::Builder;
     use tokio::time::{Instant, timeout};
 
     use super::*;
     use crate::locker::Locker;
+    use crate::telemetry::tests::logged;
     use crate::types::clock::skip;
 
     const LIMIT: Duration = Duration::from_secs(60);
@@ -302,6 +304,20 @@ mod tests {
         });
         timeout(Duration::from_secs(9), leading).await.unwrap_err();
         assert_eq!(*begun.lock().unwrap(), [0, 2, 4, 6, 8]);
+    }
+
+    /// It has led, and campaigns again: nothing has failed.
+    #[test]
+    fn a_term_that_has_ended_is_no_failed_campaign() {
+        let text = logged(|| {
+            let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+            runtime.unwrap().block_on(async {
+                let request = Locker::in_memory().lock("k").max_hold(Duration::from_secs(1));
+                let leading = request.lead(|_| pending::<()>());
+                timeout(Duration::from_secs(5), leading).await.unwrap_err();
+            });
+        });
+        assert!(text.contains("was acquired") && !text.contains("campaign failed"), "{text}");
     }
 
     /// Goal: the effects of a body that is over happen once.

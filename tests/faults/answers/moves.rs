@@ -8,13 +8,17 @@ use std::time::Duration;
 use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::cluster::SLOTS;
-use lockable_tests::{Admin, Answer, Cue, Doors, Hold, Server, wait};
+use lockable_tests::{Admin, Answer, Cue, Doors, Hold, Pace, Server, wait};
+use tokio::task::JoinHandle;
 
 use super::places::Place;
 use super::scene::{Nodes, Scene, fresh};
 use crate::by_hand::ByHand;
 use crate::support::{COMMAND, LIMIT, LONG, ample, in_time};
 use crate::waiting::support::renewed;
+
+/// The wait limit of a call that is over soon.
+const SHORT: Duration = Duration::from_millis(20);
 
 /// Other nodes are asked after a quarter of it.
 const AMPLE: Duration = Duration::from_secs(5);
@@ -310,6 +314,65 @@ async fn a_repeated_request_for_a_permit_takes_no_other() {
     scene.verbs.release(&attempt, None, Duration::ZERO).await.unwrap();
 }
 
+/// Goal: a slot that has moved is hardly the only one, so the nodes are asked which others have.
+/// Method: no call needs to know it.
+#[tokio::test]
+async fn a_slot_that_moved_has_the_nodes_asked_for_the_others() {
+    let (doors, _nodes) = doors();
+    let locker = connect(&doors, LONG).await;
+    let (key, slot) = fresh("moved");
+    let run = async || locker.lock(&key).try_run(async {}).await.unwrap().unwrap();
+    run().await;
+    let before = maps(&doors);
+    doors.assign([slot], 1);
+    run().await;
+    wait::until_async(LIMIT, async || maps(&doors) > before).await;
+}
+
+/// Goal: the end of a subscription may be the first sign of a failover, so the nodes are asked who has which slots.
+/// Method: the connection ends that subscribes, and no other.
+#[tokio::test]
+async fn a_subscription_that_breaks_has_the_nodes_asked() {
+    let (doors, nodes) = doors();
+    let locker = connect(&doors, LONG).await;
+    let (key, _) = fresh("unsubscribed");
+    locker.lock(&key).try_run(async {}).await.unwrap().unwrap();
+    let admin = nodes.servers()[0].admin();
+    admin.set(&key, "another");
+    let before = maps(&doors);
+    doors.answer(0, Cue::of(["SSUBSCRIBE"]).times(1), Answer::BreakBefore);
+    let call = tokio::spawn(locker.lock(&key).wait(LONG).acquire());
+    wait::until_async(LIMIT, async || maps(&doors) > before).await;
+    is_dropped(call, &admin, &key).await;
+}
+
+/// Goal: a node at which no connection for channels can be opened is not connected to by each call that waits there.
+/// Method: it refuses the version of the protocol that such a connection needs. Each call is too short to wait for
+/// more than that.
+#[tokio::test]
+async fn a_node_without_channels_is_not_connected_to_by_each_call() {
+    const CALLS: usize = 50;
+    let (doors, nodes) = doors();
+    let locker = connect(&doors, LONG).await;
+    let (key, _) = fresh("refused");
+    let version = Cue::of(["HELLO"]).about("3");
+    doors.answer(0, version.clone(), Answer::error("NOPROTO unsupported protocol version"));
+    locker.lock(&key).try_run(async {}).await.unwrap().unwrap();
+    let admin = nodes.servers()[0].admin();
+    admin.set(&key, "another");
+    let (pace, before) = (Pace::start(), doors.count(0, &version));
+    for _ in 0..CALLS {
+        assert!(locker.lock(&key).wait(SHORT).acquire().await.is_err());
+    }
+    let opened = doors.count(0, &version) - before;
+    // The pauses between them grow to a second.
+    let seconds = usize::try_from(pace.elapsed().as_secs()).unwrap();
+    assert!(opened <= 8 + seconds, "{opened} connections in {seconds} s");
+    let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
+    wait::until_async(LIMIT, async || admin.command::<usize>(&queue) == 0).await;
+    admin.del(&key);
+}
+
 /// Goal: a node that was cut off says that the cluster is down for ever, and who only renews hears nothing else.
 #[tokio::test]
 async fn a_renewal_leaves_a_node_that_was_cut_off() {
@@ -394,12 +457,9 @@ async fn a_silent_subscription_to_a_node_is_asked_whether_it_lives() {
     let admin = nodes.servers()[0].admin();
     admin.set(&key, "another");
     let call = tokio::spawn(locker.lock(&key).wait(LONG).acquire());
-    let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
     let ping = Cue::of(["PING"]);
     wait::until_async(3 * LIMIT, async || doors.count(0, &ping) > 0).await;
-    call.abort();
-    wait::until_async(LIMIT, async || admin.command::<usize>(&queue) == 0).await;
-    admin.del(&key);
+    is_dropped(call, &admin, &key).await;
 }
 
 /// Goal: a lease whose slot moves to a node that hangs costs no other lease of its batch.
@@ -458,6 +518,20 @@ async fn slots_that_move_again_and_again_leave_no_connection() {
 fn doors() -> (Doors, Arc<Nodes>) {
     let nodes = Nodes::shared();
     (Doors::open(nodes.servers()), nodes)
+}
+
+/// How often the nodes were asked who has which slots.
+fn maps(doors: &Doors) -> usize {
+    let question = Cue::of(["CLUSTER SLOTS"]);
+    doors.count(0, &question) + doors.count(1, &question)
+}
+
+/// Ends a call that waits, and leaves nothing behind.
+async fn is_dropped(call: JoinHandle<Result<LockGuard, LockError>>, admin: &Admin, key: &str) {
+    call.abort();
+    let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
+    wait::until_async(LIMIT, async || admin.command::<usize>(&queue) == 0).await;
+    admin.del(key);
 }
 
 async fn connect(doors: &Doors, command: Duration) -> Locker {

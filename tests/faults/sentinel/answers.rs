@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lockable_runtime::Locker;
 use lockable_tests::sections::{is_clean, renewed};
-use lockable_tests::{Pace, Proxy, Sentinels, Server, wait};
+use lockable_tests::{Answer, Cue, Doors, Pace, Proxy, Sentinels, Server, wait};
 
 use crate::support::{KEY, LIMIT, LONG, ample, connect_ample, in_time, patient};
 
@@ -89,6 +89,29 @@ async fn a_failover_is_found_without_its_announcement() {
     is_clean(after).await;
 }
 
+/// Goal: one Sentinel of three is enough, where the known primary cannot be used.
+/// Method: the others are out of reach, and nothing that it publishes arrives.
+#[tokio::test]
+async fn one_sentinel_leads_away_from_a_dead_primary() {
+    let group = Sentinels::start();
+    let doors = group.doors();
+    let locker = connect_ample(&group.url_through(&doors)).await;
+    hold(&locker).await;
+    doors[0].hold_messages();
+    for door in &doors[1..] {
+        door.refuse();
+        door.cut();
+    }
+    let mut switches = group.switches();
+    let before = group.kill_primary();
+    switches.next().await;
+    group.set_down_after(LONG);
+    let after = group.other_than(before);
+    let works = async || matches!(locker.lock("k").try_run(async {}).await, Ok(Some(())));
+    wait::until_async(LIMIT, works).await;
+    is_clean(after).await;
+}
+
 /// Goal: what Sentinels have answered before a failover was announced leads no one back.
 /// Method: their answers are held back over two failovers: the primary that was left last is not believed for a while
 /// in any case. The first one does not hear that it was left, and would grant the lock.
@@ -107,8 +130,7 @@ async fn an_answer_from_before_a_failover_does_not_count() {
     for door in &doors {
         door.wait_reply_held(LIMIT).await;
     }
-    // The Sentinels neither demote nor promote one of which they know nothing.
-    first.admin().command::<()>(&["ACL", "SETUSER", "default", "-info", "-replicaof", "-slaveof"]);
+    keep_primary(first);
     group.fail_over();
     let last = group.fail_over();
     // The locker connects there once it has heard of the last one.
@@ -119,6 +141,54 @@ async fn an_answer_from_before_a_failover_does_not_count() {
     assert_eq!(grants, [false, true]);
     guard.release().await.unwrap();
     is_clean(last).await;
+}
+
+/// Goal: a failover is found that was announced while no one listened, although the old primary still answers, and no
+/// call asks.
+/// Method: the locker is cut off from the Sentinels meanwhile. Once it is not, its lease is checked at the new primary.
+#[tokio::test]
+async fn a_failover_in_the_silence_of_a_watch_is_found() {
+    let group = steady();
+    let doors = group.doors();
+    let locker = connect_ample(&group.url_through(&doors)).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let before = group.primary();
+    keep_primary(before);
+    for door in &doors {
+        door.refuse();
+        door.cut();
+    }
+    let mut switches = group.switches();
+    let after = group.fail_over().admin();
+    // The Sentinel that led it names the new primary earlier than it announces it.
+    for _ in group.sentinels() {
+        switches.next().await;
+    }
+    assert_eq!(after.command_calls("hello"), 0);
+    doors.iter().for_each(Proxy::accept);
+    wait::until_async(LIMIT, async || after.command_calls("hello") > 0).await;
+    drop(guard);
+}
+
+/// Goal: a failover is followed although the locker did not hear of the one before it.
+/// Method: its Sentinel has named a third server, which works on. So the announcement leads from a server that the
+/// locker does not know as the primary, and counts because the Sentinel repeats it.
+#[tokio::test]
+async fn an_announcement_that_its_sentinel_repeats_counts() {
+    let (group, third) = (steady(), Server::start());
+    let (door, question) =
+        (Doors::before(&group.sentinels()[0]), Cue::of(["SENTINEL GET-MASTER-ADDR-BY-NAME"]));
+    door.answer(0, question.clone(), Answer::Bytes(address(&third)));
+    let url = format!("redis-sentinel://{}/{}", door.addr(0), Sentinels::NAME);
+    let locker = connect_ample(&url).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    assert!(third.admin().get(KEY).is_some());
+    // It is asked once more when the subscription is open.
+    wait::until_async(LIMIT, async || door.count(0, &question) > 1).await;
+    door.take_back();
+    let after = group.fail_over().admin();
+    wait::until_async(LIMIT, async || after.command_calls("hello") > 0).await;
+    drop(guard);
 }
 
 /// Goal: one Sentinel that has missed a failover leads no one astray.
@@ -164,6 +234,18 @@ async fn a_tie_of_sentinels_names_no_primary() {
 /// A group whose primary no Sentinel takes for down, however long a busy machine stalls it.
 fn steady() -> Sentinels {
     Sentinels::builder().down_after(LONG).start()
+}
+
+/// This primary does not hear that another one was elected: the Sentinels neither demote nor promote a server of which
+/// they know nothing.
+fn keep_primary(server: &Server) {
+    server.admin().command::<()>(&["ACL", "SETUSER", "default", "-info", "-replicaof", "-slaveof"]);
+}
+
+/// What a Sentinel answers that names that server.
+fn address(server: &Server) -> String {
+    let (host, port) = (server.addr().ip().to_string(), server.addr().port().to_string());
+    format!("*2\r\n${}\r\n{host}\r\n${}\r\n{port}\r\n", host.len(), port.len())
 }
 
 /// From now on the Sentinel names that server.

@@ -125,6 +125,23 @@ async fn a_lock_is_not_busy_once_the_connections_broke() {
     assert_eq!(runs.count(), 0);
 }
 
+/// The same where only the connection breaks over which the queue was asked, and the subscription stays.
+#[tokio::test]
+async fn a_lock_is_not_busy_once_the_connection_for_commands_broke() {
+    const LIMIT_OF_CALL: Duration = Duration::from_millis(700);
+    let (server, locker, _guard) = held().await;
+    let begun = Pace::start();
+    let call = tokio::spawn(locker.lock("k").wait(LIMIT_OF_CALL).acquire());
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || places(&admin) == 1 || call.is_finished()).await;
+    admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+    let is_in_time = begun.elapsed() + begun.lag() < LIMIT_OF_CALL;
+    let error = call.await.unwrap().unwrap_err();
+    // Where the machine stalls, the limit may come before that is noticed.
+    let stalls = begun.lag() > LIMIT_OF_CALL / 2;
+    assert!(!is_in_time || stalls || error.is_unavailable(), "{error}");
+}
+
 /// A pair of calls in sequence have the command deadline each, so all of them together have two.
 #[tokio::test]
 async fn a_stalled_server_is_not_reported_as_busy() {

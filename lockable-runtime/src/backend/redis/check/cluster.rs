@@ -121,6 +121,7 @@ where
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use super::*;
 
@@ -139,5 +140,20 @@ mod tests {
         let answers = each((0..50).map(ask).collect()).await;
         assert_eq!(answers, (0..50).collect::<Vec<_>>());
         assert_eq!(most.load(Ordering::Relaxed), AT_ONCE);
+    }
+
+    #[test]
+    fn the_report_of_a_cluster_has_the_greatest_difference_of_the_clocks() {
+        let examined = |port, millis: Option<u64>| {
+            let mut report = Report::new("redis-cluster://host");
+            report.server = Some(format!("redis 7.0.{port}"));
+            report.clock_difference = millis.map(Duration::from_millis);
+            Examined { endpoint: Endpoint { host: "host".to_owned(), port }, report, clock: None }
+        };
+        let mut report = Report::new("redis-cluster://host");
+        let masters = [(3, Some(20)), (1, Some(70)), (2, None), (1, Some(50))];
+        summarize(masters.map(|(port, by)| examined(port, by)).into(), &mut report);
+        assert_eq!(report.clock_difference(), Some(Duration::from_millis(70)));
+        assert_eq!(report.server(), Some("redis 7.0.1, redis 7.0.2, redis 7.0.3"));
     }
 }

@@ -143,3 +143,59 @@ async fn subscribe(
         return Ok((target, subscription));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::vec::IntoIter;
+
+    use super::*;
+    use crate::types::clock::{Moment, tokio_time};
+
+    /// Ends in these ways, one after the other, and says when it was served.
+    struct Scripted {
+        ends: IntoIter<End>,
+        served: Arc<Mutex<Vec<Moment>>>,
+    }
+
+    impl Subscriber for Scripted {
+        async fn serve(&mut self) -> End {
+            self.served.lock().unwrap().push(tokio_time());
+            self.ends.next().unwrap()
+        }
+
+        fn is_needed(&self) -> bool {
+            !self.ends.as_slice().is_empty()
+        }
+    }
+
+    /// The pauses after these ends, in milliseconds.
+    async fn pauses(mut ends: Vec<End>) -> Vec<u128> {
+        let served = Arc::new(Mutex::new(Vec::new()));
+        ends.push(End::Failed);
+        let ends = ends.into_iter();
+        keep(Scripted { ends, served: Arc::clone(&served) }, Handle::current()).await;
+        let served = served.lock().unwrap();
+        served.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect()
+    }
+
+    /// A timer may go off a millisecond late.
+    fn are(pauses: &[u128], expected: &[u128]) {
+        let fits = |(pause, of): (&u128, &u128)| (*of..*of + 2).contains(pause);
+        let fit = pauses.len() == expected.len() && pauses.iter().zip(expected).all(fits);
+        assert!(fit, "{pauses:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_subscription_that_fails_is_opened_ever_later_up_to_a_second() {
+        let ends = (0..6).map(|_| End::Failed).collect();
+        are(&pauses(ends).await, &[100, 200, 400, 800, 1_000, 1_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_subscription_that_was_open_is_soon_opened_again() {
+        let first = [End::Failed, End::Failed, End::Broken];
+        let ends = first.into_iter().chain([End::Failed, End::Left, End::Failed]).collect();
+        are(&pauses(ends).await, &[100, 200, 100, 200, 0, 100]);
+    }
+}

@@ -89,3 +89,56 @@ impl Hops {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::runtime::Handle;
+
+    use super::*;
+    use crate::backend::Settings;
+    use crate::types::clock::tokio_time;
+    use crate::types::options::Deadlines;
+
+    fn opener() -> Opener {
+        let deadlines = Deadlines { command: Duration::from_secs(600), ..Deadlines::default() };
+        let url = "redis-cluster://host".to_owned();
+        let settings = Settings { url, deadlines, ..Settings::default() };
+        Opener::new(&settings, Handle::current()).unwrap().0
+    }
+
+    fn fault() -> Fault {
+        Fault::unavailable("MOVED")
+    }
+
+    /// A timer may go off a millisecond late.
+    fn are(pauses: &[u128], expected: &[u128]) {
+        let fits = |(pause, of): (&u128, &u128)| (*of..*of + 2).contains(pause);
+        let fit = pauses.len() == expected.len() && pauses.iter().zip(expected).all(fits);
+        assert!(fit, "{pauses:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_pauses_of_a_request_grow_to_a_tenth_of_a_second() {
+        let (opener, mut hops, mut pauses) = (opener(), Hops::begin(), Vec::new());
+        for _ in 0..8 {
+            let begun = tokio_time();
+            hops.pause(fault(), &opener).await.unwrap();
+            pauses.push(tokio_time().since(begun).as_millis());
+        }
+        are(&pauses, &[5, 10, 20, 40, 80, 100, 100, 100]);
+    }
+
+    /// Nodes that name each other in a circle are found out long before the command deadline.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_is_redirected_five_times_at_most() {
+        let (opener, mut hops, mut pauses) = (opener(), Hops::begin(), Vec::new());
+        for _ in 0..5 {
+            let begun = tokio_time();
+            hops.redirect(fault(), None, &opener).await.unwrap();
+            pauses.push(tokio_time().since(begun).as_millis());
+        }
+        are(&pauses, &[0, 0, 5, 10, 20]);
+        let error = hops.redirect(fault(), None, &opener).await.unwrap_err();
+        assert!(error.message.contains("redirect loop"), "{}", error.message);
+    }
+}

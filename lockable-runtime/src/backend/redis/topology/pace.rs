@@ -89,4 +89,15 @@ mod tests {
         pace.begin();
         assert!(!pace.is_needed(false));
     }
+
+    /// A failover that comes after a long time without news is found as soon as any other.
+    #[test]
+    fn the_pause_between_two_questions_has_a_limit() {
+        let pace = Pace::default();
+        for _ in 0..10 {
+            assert!(pace.need());
+            assert!(pace.begin() <= LONGEST_PAUSE);
+            assert!(!pace.is_needed(false));
+        }
+    }
 }

@@ -188,3 +188,38 @@ async fn watched(commands: &mut MultiplexedConnection) -> RedisResult<Vec<String
     command.arg("ROLE");
     Ok(role::watched(&commands.send_packed_command(&command).await?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Settings;
+    use crate::backend::redis::connect::address::Way;
+    use crate::background::background;
+
+    fn group() -> Sentinels {
+        let url = "redis-sentinel://a,b,c/mm".to_owned();
+        let settings = Settings { url, ..Settings::default() };
+        let (opener, way) = Opener::new(&settings, background().unwrap()).unwrap();
+        let Way::Elected(group) = way else { panic!("it is a URL of Sentinels") };
+        Sentinels::new(&opener, group, None)
+    }
+
+    fn kind(votes: impl IntoIterator<Item = Vote<Fault>>) -> LockErrorKind {
+        let mut all = Votes::of(3);
+        votes.into_iter().for_each(|vote| all.add(vote));
+        group().unknown(&all).kind
+    }
+
+    /// A Sentinel that does not answer now may name the primary later, whatever the others say.
+    #[test]
+    fn no_primary_is_refused_while_a_sentinel_may_name_it() {
+        let refused = || Vote::None(Fault::new(LockErrorKind::Refused, "wrong password"));
+        let silent = || Vote::None(Fault::unavailable("no answer"));
+        let unknown = || Vote::Unknown(Vec::new());
+        assert_eq!(kind([unknown(), unknown(), unknown()]), LockErrorKind::Refused);
+        assert_eq!(kind([refused(), refused(), refused()]), LockErrorKind::Refused);
+        assert_eq!(kind([refused(), unknown(), refused()]), LockErrorKind::Refused);
+        assert_eq!(kind([refused(), silent(), refused()]), LockErrorKind::Unavailable);
+        assert_eq!(kind([unknown(), silent(), unknown()]), LockErrorKind::Unavailable);
+    }
+}
