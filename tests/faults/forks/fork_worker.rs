@@ -267,7 +267,7 @@ fn inherited_runtime(url: &str) {
         };
         let calls = async {
             let mut calls = tokio::task::JoinSet::new();
-            for number in 0..40 {
+            for number in 0..200 {
                 let is_busy = number % 2 == 0;
                 let key = if is_busy { "busy".to_owned() } else { format!("{round}:{number}") };
                 let call = locker.lock(key).try_acquire();
