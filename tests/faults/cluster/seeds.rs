@@ -1,5 +1,6 @@
 //! The nodes that a URL names, and those that it does not.
 
+use lockable_runtime::Locker;
 use lockable_tests::{Cluster, Proxy, Server, wait};
 
 use crate::support::{LIMIT, LONG, ample, connect_ample, impatient, in_time};
@@ -48,8 +49,7 @@ async fn a_dead_master_hinders_no_connection() {
     }
 }
 
-/// Goal: most masters die at once, and the URL names none of the replicas that are promoted.
-/// Method: the one that is left is a minority of the masters, so what it says needs the replicas' word.
+/// Goal: all masters die at once, and the URL names none of the replicas that are promoted.
 #[tokio::test]
 async fn replicas_of_dead_masters_are_found_by_the_map() {
     let cluster = Cluster::builder().steady().start();
@@ -66,20 +66,48 @@ async fn replicas_of_dead_masters_are_found_by_the_map() {
     wait::until(LONG, || map().iter().all(|shard| shard.len() > 3));
     // A dead node is tried until a deadline.
     let locker = impatient(&cluster.url_of([masters[0]])).connect_lazy().unwrap();
-    let keys = [1, 2].map(|number| names[number].trim_start_matches("disLock:"));
-    let work = async || {
-        for key in keys {
-            let works = async || matches!(locker.lock(key).try_run(async {}).await, Ok(Some(())));
-            wait::until_async(LONG, works).await;
-        }
-    };
-    work().await;
-    let replicas = [1, 2].map(|number| cluster.replica_of(&names[number]).admin());
-    masters[1..].iter().for_each(|master| master.kill());
+    let keys = names.each_ref().map(|name| name.trim_start_matches("disLock:"));
+    work(&locker, &keys).await;
+    let replicas = names.each_ref().map(|name| cluster.replica_of(name).admin());
+    for master in masters {
+        master.kill();
+    }
     for replica in replicas {
         replica.command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
     }
-    work().await;
+    work(&locker, &keys).await;
+}
+
+/// Goal: most masters die at once, and their replicas have come since the locker asked for the map.
+/// Method: the master that is left is a minority, and names them once they have taken over.
+#[tokio::test]
+async fn nodes_that_came_later_take_over_from_dead_masters() {
+    let cluster = Cluster::builder().replicas(0).strangers(2).steady().start();
+    let masters: Vec<_> = cluster.first_masters().collect();
+    let names = [1, 2].map(|number| cluster.name_at(masters[number], "disLock:"));
+    let keys = names.each_ref().map(|name| name.trim_start_matches("disLock:"));
+    // A dead node is tried until a deadline.
+    let locker = impatient(&cluster.url_of([masters[0]])).connect_lazy().unwrap();
+    work(&locker, &keys).await;
+    let replicas = [1, 2].map(|number| (masters[number], cluster.join().admin()));
+    for (master, replica) in &replicas {
+        let id = master.admin().command::<String>(&["CLUSTER", "MYID"]);
+        wait::until(LONG, || replica.try_command(&["CLUSTER", "REPLICATE", &id]).is_ok());
+        wait::until(LONG, || replica.info("replication").contains("master_link_status:up"));
+    }
+    masters[1..].iter().for_each(|master| master.kill());
+    for (_, replica) in &replicas {
+        replica.command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
+    }
+    work(&locker, &keys).await;
+}
+
+/// Waits until each of the locks can be taken.
+async fn work(locker: &Locker, keys: &[&str]) {
+    for &key in keys {
+        let works = async || matches!(locker.lock(key).try_run(async {}).await, Ok(Some(())));
+        wait::until_async(LONG, works).await;
+    }
 }
 
 /// No one waits for a seed that gives no answer while another one has given it.

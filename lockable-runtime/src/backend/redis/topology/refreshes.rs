@@ -2,7 +2,8 @@
 //!
 //! See "How does `CLUSTER SLOTS` decide which node has a slot?" in DESIGN.md.
 
-use std::sync::Weak;
+use std::iter;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -11,6 +12,7 @@ use super::map_requests::{
     MapAnswer, collect_most_of, collect_soon, request_map, request_map_anew,
 };
 use super::maps::{Map, undisputed};
+use super::server::Server;
 use super::slots::Slots;
 use crate::backend::Fault;
 use crate::backend::redis::connect::endpoint::Endpoint;
@@ -40,8 +42,8 @@ impl Slots {
         self.opener.connecting(refreshed).await
     }
 
-    /// Asks the masters, or where most of them give no answer, the replicas as well. Returns whether a slot was
-    /// elsewhere.
+    /// Asks the masters, or where most of them give no answer, the replicas and what the others name as well. Returns
+    /// whether a slot was elsewhere.
     async fn refresh(&self) -> Result<bool, Fault> {
         let masters = self.table().masters();
         if masters.is_empty() {
@@ -50,17 +52,15 @@ impl Slots {
         let mut maps = Vec::new();
         let mut faults = Vec::new();
         let limit = self.opener.command_deadline / 2;
-        let mut running: JoinSet<_> = masters
-            .into_iter()
-            .take(MAX_AT_ONCE)
-            .map(|master| request_map(master, limit))
-            .collect();
+        let asked: Vec<_> = masters.into_iter().take(MAX_AT_ONCE).collect();
+        let mut running: JoinSet<_> =
+            asked.iter().map(|master| request_map(Arc::clone(master), limit)).collect();
         let mut count = running.len();
         collect_most_of(count, &mut running, (&mut maps, &mut faults)).await;
         let has_master = !maps.is_empty();
         if maps.len() * 2 <= count {
-            let replicas = self.table().replicas().take(MAX_AT_ONCE).cloned().collect();
-            let mut running = self.request_maps(replicas, self.opener.connect_deadline / 2);
+            let others = self.others(&maps, &asked);
+            let mut running = self.request_maps(others, self.opener.connect_deadline / 2);
             // Where no master answers, most of the replicas decide.
             count = running.len() + if has_master { count } else { 0 };
             collect_most_of(count, &mut running, (&mut maps, &mut faults)).await;
@@ -88,6 +88,23 @@ impl Slots {
             return Err(cluster::unknown(&self.opener.server, faults));
         }
         Ok(self.learn(&maps))
+    }
+
+    /// The nodes that may have the slots of masters that give no answer: those that the maps name, which may have come
+    /// since the last refresh, and the replicas that earlier ones named.
+    fn others(&self, maps: &[Map], asked: &[Arc<Server>]) -> Vec<Endpoint> {
+        let table = self.table();
+        let shards = maps.iter().flatten();
+        let named = shards.flat_map(|shard| iter::once(&shard.master).chain(&shard.replicas));
+        let mut others: Vec<Endpoint> = Vec::new();
+        for endpoint in named.chain(table.replicas()) {
+            let is_asked = asked.iter().any(|master| master.endpoint() == Some(endpoint));
+            if !is_asked && !others.contains(endpoint) {
+                others.push(endpoint.clone());
+            }
+        }
+        others.truncate(MAX_AT_ONCE);
+        others
     }
 
     fn request_maps(&self, endpoints: Vec<Endpoint>, limit: Duration) -> JoinSet<MapAnswer> {
