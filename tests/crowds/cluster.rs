@@ -1,69 +1,53 @@
-//! Sixty-four busy tasks, a hundred renewed locks and two hundred waiters, while the masters of a cluster change.
+//! Busy tasks, renewed locks and waiters, while the masters of a cluster change. How long lines pause then is in
+//! `tests/timings/failovers.rs`.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use lockable_tests::sections::{SOON, SWITCH, is_clean_everywhere};
-use lockable_tests::{Cluster, Pace, Server, cluster, wait};
+use lockable_tests::sections::is_clean_everywhere;
+use lockable_tests::wait::HANG;
+use lockable_tests::{Cluster, Server, cluster, wait};
 use rstest::rstest;
 
 use crate::alone;
-use crate::load::{Crowd, Load, RECHECK, What, names_of_lost};
+use crate::load::{Crowd, LONG, Load, What, names_of_lost};
 
 /// Without `cluster-require-full-coverage no` the servers themselves stop all shards between the moment at
 /// which they take the master for dead and the promotion.
 #[test]
-fn a_killed_master_stalls_its_shard_alone() {
+fn a_killed_master_costs_its_shard_alone() {
     alone(async {
         let cluster = Cluster::builder().config("cluster-require-full-coverage", "no").start();
         let load = Load::start(&cluster.url(), CROWD).await;
         let shard = cluster.shard_of(cluster.master_of(LINE));
-        let elsewhere = |name: &str| !shard.has(name);
         let replica = cluster.replica_of(LINE);
-        let usual = load.usual_failover().await;
-        let usual_pause = load.sections.take_longest_pause_of(|_| true);
         let before = cluster.kill_master(LINE);
         cluster.promoted(replica).await;
-        load.moves_after_a_failover(usual).await;
-        let pause = load.sections.take_longest_pause_of(elsewhere);
-        println!("other shards paused {pause:?}, before {usual_pause:?}");
-        assert!(pause <= longest(usual_pause), "{pause:?} {usual_pause:?}");
-        let (sections, mut faults) = load.end().await;
+        load.each_line_moves().await;
         // Calls of the shard itself may have failed meanwhile.
-        faults.retain(|fault| fault.what == What::Lost || elsewhere(&fault.name));
-        assert_eq!(faults, []);
-        sections.assert_sound();
+        let lost = ended_well(load, |name| !shard.has(name)).await;
+        assert!(lost.is_empty(), "{lost:?}");
         assert_ne!(cluster.other_than(LINE, before).addr(), before.addr());
         is_clean_everywhere(&cluster).await;
     });
 }
 
-/// A primary stops all clients until its replica is elected: mostly for 50 ms, but for seconds where the machine stalls
-/// and the nodes give the election up. So long a line may pause, too.
 #[test]
-fn a_planned_failover_costs_no_lease_and_little_waiting() {
+fn planned_failovers_cost_no_lease_and_no_call() {
     alone(async {
         let cluster = Cluster::start();
         let load = Load::start(&cluster.url(), CROWD).await;
-        load.each_line_moves_twice().await;
-        let usual_pause = load.sections.take_longest_pause_of(|_| true);
-        let mut failover = Duration::ZERO;
         for line in 0..FAILOVERS {
-            let pace = Pace::start();
             cluster.fail_over(&format!("disLock:line:{line}"));
-            failover = failover.max(pace.elapsed());
             load.each_line_moves().await;
         }
-        let pause = load.sections.take_longest_pause_of(|_| true);
-        println!("longest pause {pause:?}, longest failover {failover:?}, before {usual_pause:?}");
-        assert!(pause <= failover + longest(usual_pause), "{pause:?} {failover:?} {usual_pause:?}");
-        ended_well(load).await;
+        ended_well(load, |_| true).await;
         is_clean_everywhere(&cluster).await;
     });
 }
 
-/// Goal: locks of other shards do not notice.
-/// Method: a master and its replica are frozen until all of their renewed locks are lost.
+/// Goal: locks of other shards do not notice, and their lines move.
+/// Method: a master and its replica are frozen until all of their renewed locks are lost, and longer.
 #[test]
 fn exactly_the_leases_of_a_frozen_shard_end() {
     alone(async {
@@ -72,23 +56,14 @@ fn exactly_the_leases_of_a_frozen_shard_end() {
         let shard = cluster.shard_of(cluster.master_of(LINE));
         let elsewhere = |name: &str| !shard.has(name);
         let doomed: HashSet<_> = load.held().filter(|name| shard.has(name)).collect();
-        load.each_line_moves_twice().await;
-        let usual_pause = load.sections.take_longest_pause_of(|_| true);
-        let (frozen, pace) = (cluster.freeze_shard(LINE), Pace::start());
-        wait::until_async(SWITCH, async || load.lost().len() >= doomed.len()).await;
-        assert!(pace.elapsed() <= LEASE + SOON, "{:?}", pace.elapsed());
-        // Those of the others are renewed, and would have ended too by now.
-        let pause = load.sections.take_longest_pause_of(elsewhere);
+        let frozen = cluster.freeze_shard(LINE);
+        // Those of the others are renewed, and would have ended too by then.
+        wait::until_async(HANG, async || load.lost().len() >= doomed.len()).await;
+        load.lines_move(elsewhere).await;
         frozen.into_iter().for_each(Server::resume);
         cluster.wait_until_healthy();
         load.each_line_moves().await;
-        println!("{} lost; other shards paused {pause:?}, before {usual_pause:?}", doomed.len());
-        assert!(pause <= longest(usual_pause), "{pause:?} {usual_pause:?}");
-        let (sections, mut faults) = load.end().await;
-        assert_eq!(names_of_lost(&faults), doomed);
-        faults.retain(|fault| elsewhere(&fault.name));
-        assert_eq!(faults, []);
-        sections.assert_sound();
+        assert_eq!(ended_well(load, elsewhere).await, doomed);
         is_clean_everywhere(&cluster).await;
     });
 }
@@ -110,7 +85,7 @@ fn slots_that_move_to_and_fro_cost_no_lease(#[case] move_slots: fn(&Cluster, &Se
             move_slots(&cluster, from, to);
             load.each_line_moves().await;
         }
-        ended_well(load).await;
+        ended_well(load, |_| true).await;
         is_clean_everywhere(&cluster).await;
     });
 }
@@ -127,13 +102,7 @@ fn at_once(cluster: &Cluster, from: &Server, to: &Server) {
     cluster.move_at_once(SLOTS, from, to).unwrap();
 }
 
-/// How long a line pauses at most whose server answers: one whose message is lost or late asks by itself.
-fn longest(usual: Duration) -> Duration {
-    RECHECK + SOON + 2 * usual
-}
-
-const CROWD: Crowd =
-    Crowd { holders: 100, lease: Duration::from_secs(10), waiters: 200, lines: 20, tasks: 64 };
+const CROWD: Crowd = Crowd { holders: 32, lease: LONG, waiters: 112, lines: 14, tasks: 14 };
 
 /// Its shard is the one that fails.
 const LINE: &str = "disLock:line:0";
@@ -141,15 +110,19 @@ const LINE: &str = "disLock:line:0";
 /// The lines belong to all shards.
 const FAILOVERS: usize = 6;
 
-/// It is over before the frozen nodes are.
-const LEASE: Duration = Duration::from_secs(4);
+/// It is over before the frozen nodes are, and is renewed in time where the machine stalls for seconds.
+const LEASE: Duration = Duration::from_secs(5);
 
-/// A dozen of the keys are in them.
-const SLOTS: usize = 1_000;
+/// A line, a task and two renewed locks of the crowd are in them.
+const SLOTS: usize = 600;
 
-/// No renewed lock was lost, no call failed, and no two had a lock at the same time.
-async fn ended_well(load: Load) {
-    let (sections, faults) = load.end().await;
+/// No renewed lock was lost and no call failed of those that are meant, and no two had a lock at the same time. Returns
+/// the renewed locks that were lost.
+async fn ended_well(load: Load, are_meant: impl Fn(&str) -> bool) -> HashSet<String> {
+    let (sections, mut faults) = load.end().await;
+    let lost = names_of_lost(&faults);
+    faults.retain(|fault| fault.what != What::HandOff && are_meant(&fault.name));
     assert_eq!(faults, []);
     sections.assert_sound();
+    lost
 }

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::sections::is_clean;
+use lockable_tests::wait::HANG;
 use lockable_tests::{Proxy, Server, wait};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use crate::{LIMIT, alone, in_use};
+use crate::load::{LONG, elapse, released};
+use crate::{alone, in_use};
 
 /// Goal: no connection, task or byte is left of a primary that was left.
 /// Method: two servers behind one address, of which either becomes the primary in turn. Each third failover loses what
@@ -61,21 +63,21 @@ const FAILOVERS: usize = 12;
 const MEMORY: usize = FAILOVERS * 4 * 1024;
 
 async fn connect(url: &str) -> Locker {
-    let builder = Locker::builder().url(url).expire(LIMIT);
-    builder.command_deadline(LIMIT).connect_deadline(LIMIT).connect().await.unwrap()
+    let builder = Locker::builder().url(url).expire(LONG);
+    builder.command_deadline(LONG).connect_deadline(LONG).connect().await.unwrap()
 }
 
 /// A lock that is handed off to two calls, one that is renewed, and one that stays held.
 async fn use_locks(locker: &Locker) -> LockGuard {
     let mut waiters = JoinSet::new();
-    let first = locker.lock("line").wait(LIMIT).acquire().await.unwrap();
+    let first = locker.lock("line").wait(LONG).acquire().await.unwrap();
     for _ in 0..2 {
-        let request = locker.lock("line").wait(LIMIT).fair();
+        let request = locker.lock("line").wait(LONG).fair();
         waiters.spawn(async move { request.acquire().await.unwrap().release().await });
     }
     let held = locker.lock("held").renew().acquire().await.unwrap();
     first.release().await.unwrap();
-    waiters.join_all().await.into_iter().for_each(Result::unwrap);
+    waiters.join_all().await.iter().for_each(released);
     held
 }
 
@@ -93,7 +95,7 @@ impl Left {
     /// Once nothing changes any more.
     async fn in_process(locker: &Locker, proxy: &Proxy) -> Self {
         use_locks(locker).await.release().await.unwrap();
-        lockable_runtime::shutdown(LIMIT).await.unwrap();
+        lockable_runtime::shutdown(HANG).await.unwrap();
         let count = |folder: &str| fs::read_dir(folder).unwrap().count();
         let look = || Self {
             connections: proxy.open(),
@@ -103,8 +105,8 @@ impl Left {
             bytes: in_use(),
         };
         let mut before = look();
-        wait::until_async(LIMIT, async || {
-            crate::elapse(Duration::from_millis(100)).await;
+        wait::until_async(HANG, async || {
+            elapse(Duration::from_millis(100)).await;
             let now = look();
             let is_calm = now.is_at_most(&before) && before.is_at_most(&now);
             before = now;

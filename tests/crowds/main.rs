@@ -5,9 +5,8 @@
 //! measure each other.
 
 use std::alloc::System;
-use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::Admin;
@@ -15,6 +14,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
+mod accounts;
 mod cluster;
 mod failovers;
 mod load;
@@ -85,24 +85,5 @@ fn held(admin: &Admin) -> usize {
 
 const TASKS: usize = 50;
 
-/// How long a state may be waited for, which a machine that stalls takes too.
-const LIMIT: Duration = Duration::from_secs(60);
-
 /// What only a test that hangs reaches.
 const TEST_LIMIT: Duration = Duration::from_secs(300);
-
-/// A locker that waits for the answers of a server that has much to do.
-async fn connect(url: &str) -> Locker {
-    let builder = Locker::builder().url(url).command_deadline(LIMIT).connect_deadline(LIMIT);
-    builder.connect().await.unwrap()
-}
-
-#[expect(clippy::disallowed_methods, reason = "how long a lock is held is real time")]
-async fn elapse(duration: Duration) {
-    tokio::time::sleep(duration).await;
-}
-
-#[expect(clippy::disallowed_methods, reason = "limits are real time")]
-fn now() -> Instant {
-    Instant::now()
-}

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use lockable_runtime::{Locker, shutdown};
-use lockable_tests::{Pace, Proxy, Server, wait};
+use lockable_tests::wait::HANG;
+use lockable_tests::{Proxy, Server, wait};
 
-use crate::{LIMIT, alone, connect, held, hold, in_use, now};
+use crate::load::{LONG, connect, now};
+use crate::{alone, held, hold, in_use};
 
 const COUNT: usize = 2_000;
 
@@ -17,32 +19,31 @@ fn thousands_of_releases_wait_out_an_outage() {
     alone(async {
         let (server, proxy) = start();
         let (admin, locker) = (server.admin(), connect(&proxy.url()).await);
-        let guards = hold(&locker, COUNT, |request| request.expire(5 * LIMIT)).await;
+        let guards = hold(&locker, COUNT, |request| request.expire(LONG)).await;
         let start = in_use();
         proxy.turn_away();
         proxy.cut();
         let accepted = proxy.accepted();
         drop(guards);
         let begun = now();
-        for deadline in [Duration::from_millis(200), Duration::from_millis(1_300)] {
+        for deadline in [Duration::from_millis(100), Duration::from_millis(400)] {
             is_not_over_within(deadline, COUNT).await;
         }
-        let mut most = 0;
-        wait::until_async(LIMIT, async || {
+        let (mut most, connects) = (0, || proxy.accepted() - accepted);
+        wait::until_async(HANG, async || {
             most = most.max(in_use().saturating_sub(start));
-            begun.elapsed() > Duration::from_millis(2_500)
+            begun.elapsed() > Duration::from_millis(1_500) && connects() >= 4
         })
         .await;
-        let connects = proxy.accepted() - accepted;
-        println!("{connects} connections tried, {most} bytes more at most");
+        println!("{} connections tried, {most} bytes more at most", connects());
         // Each release pauses for up to a second, and those that try together connect together.
-        assert!((4..1_000).contains(&connects), "{connects}");
+        let a_second =
+            f64::from(u32::try_from(connects()).unwrap()) / begun.elapsed().as_secs_f64();
+        assert!(a_second < 400.0, "{a_second}");
         assert!(most <= COUNT * MEMORY_EACH, "{most} bytes");
         assert_eq!(held(&admin), COUNT);
         proxy.accept();
-        let begun = now();
-        shutdown(LIMIT).await.unwrap();
-        println!("released {:?} after the server is back", begun.elapsed());
+        shutdown(HANG).await.unwrap();
         assert_eq!(held(&admin), 0);
     });
 }
@@ -58,7 +59,7 @@ fn releases_end_with_their_leases_during_an_outage() {
         drop(guards);
         is_not_over_within(Duration::from_millis(100), 50).await;
         // The releaser gives up at the end of the lease and one command deadline.
-        shutdown(LIMIT).await.unwrap();
+        shutdown(HANG).await.unwrap();
     });
 }
 
@@ -79,14 +80,14 @@ fn a_release_in_flight_twice_is_counted_once() {
         );
         proxy.cut();
         proxy.accept();
-        shutdown(LIMIT).await.unwrap();
+        shutdown(HANG).await.unwrap();
     });
 }
 
 async fn is_not_over_within(deadline: Duration, count: usize) {
-    let (begun, pace) = (now(), Pace::start());
+    let begun = now();
     let error = shutdown(deadline).await.unwrap_err();
-    let (passed, counted) = (begun.elapsed(), pace.elapsed());
+    assert!(begun.elapsed() >= deadline);
     assert!(error.is_unavailable(), "{error}");
     let message = error.to_string();
     assert!(
@@ -97,7 +98,6 @@ async fn is_not_over_within(deadline: Duration, count: usize) {
     );
     assert_eq!(message.matches("`disLock:crowd:").count(), 8, "{message}");
     assert!(message.contains(" and others)"), "{message}");
-    assert!(passed >= deadline && counted < deadline + Duration::from_secs(1), "{passed:?}");
 }
 
 fn start() -> (Server, Proxy) {

@@ -1,17 +1,17 @@
 //! Ten thousand calls that wait for a thousand locks.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use lockable_tests::{Pace, Server, wait};
+use lockable_tests::wait::HANG;
+use lockable_tests::{Server, wait};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::{LIMIT, alone, connect, hold, in_use};
+use crate::load::{LONG, connect, released};
+use crate::{alone, hold, in_use};
 
 const KEYS: usize = 1_000;
 const WAITERS: usize = 10_000;
-const LEASE: Duration = Duration::from_secs(300);
 
 #[test]
 fn ten_thousand_waiters_are_served_over_one_subscription() {
@@ -19,7 +19,7 @@ fn ten_thousand_waiters_are_served_over_one_subscription() {
         let server = Server::start();
         let admin = server.admin();
         let holder = connect(&server.url()).await;
-        let held = hold(&holder, KEYS, |request| request.expire(LEASE)).await;
+        let held = hold(&holder, KEYS, |request| request.expire(LONG)).await;
         let locker = connect(&server.url()).await;
         let start = Arc::new(Semaphore::new(0));
         let mut tasks = JoinSet::new();
@@ -28,9 +28,7 @@ fn ten_thousand_waiters_are_served_over_one_subscription() {
             tasks.spawn(async move {
                 drop(start.acquire().await.unwrap());
                 let key = format!("crowd:{}", n % KEYS);
-                let pace = Pace::start();
-                let release = locker.lock(key).acquire().await.unwrap().release().await;
-                pace.assert_released(&release);
+                released(&locker.lock(key).acquire().await.unwrap().release().await);
             });
         }
         // The tasks, and with them the callers' futures, are there already.
@@ -38,7 +36,7 @@ fn ten_thousand_waiters_are_served_over_one_subscription() {
         let before = in_use();
         start.add_permits(WAITERS);
         let queued = || admin.keys("lockable:queue:*").len() == KEYS;
-        wait::until_async(LIMIT, async || queued()).await;
+        wait::until_async(HANG, async || queued()).await;
         settled().await;
         let each = in_use().saturating_sub(before) / WAITERS;
         println!("{each} bytes a waiter");
@@ -47,7 +45,7 @@ fn ten_thousand_waiters_are_served_over_one_subscription() {
         assert_eq!(subscribed.lines().count(), 1, "{subscribed}");
         drop(held);
         tasks.join_all().await;
-        lockable_runtime::shutdown(LIMIT).await.unwrap();
+        lockable_runtime::shutdown(HANG).await.unwrap();
         let left = in_use().saturating_sub(before);
         println!("{left} bytes left");
         assert!(left < 512 * 1_024, "{left} bytes left");
@@ -58,7 +56,7 @@ fn ten_thousand_waiters_are_served_over_one_subscription() {
 /// Returns once all wait: nothing is allocated any more, at fifty looks in a row.
 async fn settled() {
     let (mut last, mut looks) = (0, 0);
-    wait::until_async(LIMIT, async || {
+    wait::until_async(HANG, async || {
         let now = in_use();
         looks = if now > last { 0 } else { looks + 1 };
         last = now.max(last);
