@@ -2,8 +2,9 @@
 //!
 //! `queue_worker URL TASKS REQUESTS queued|spinning` prints that it is ready, waits for a line, lets
 //! `TASKS` tasks make `REQUESTS` requests each, and prints how many requests got the lock, how often
-//! they tried again, how many gave up, and how many lost it. A request takes one while more than ten are left: it reads
-//! the stock, and writes back one less.
+//! they tried again, and how many gave up. A request takes one while more than ten are left: it reads
+//! the stock, and writes back one less. Both are fenced: where the machine stalls for the first second of a hand-off, the
+//! lock is lost, and the request begins again if a later holder has come.
 
 use std::env;
 use std::io;
@@ -11,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lockable_runtime::{LockError, LockGuard, Locker};
+use lockable_runtime::{FencingToken, LockError, LockGuard, Locker, fencing};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client};
+use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -28,7 +29,7 @@ fn main() {
     io::stdin().read_line(&mut String::new()).unwrap();
     runtime.block_on(worker.work(tasks, requests));
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let counts = [&worker.served, &worker.retries, &worker.failures, &worker.lost].map(count);
+    let counts = [&worker.served, &worker.retries, &worker.failures].map(count);
     println!("{}", counts.map(|count| count.to_string()).join(" "));
 }
 
@@ -45,7 +46,6 @@ struct Worker {
     served: AtomicU64,
     retries: AtomicU64,
     failures: AtomicU64,
-    lost: AtomicU64,
 }
 
 impl Worker {
@@ -61,7 +61,6 @@ impl Worker {
             served: AtomicU64::new(0),
             retries: AtomicU64::new(0),
             failures: AtomicU64::new(0),
-            lost: AtomicU64::new(0),
         })
     }
 
@@ -79,17 +78,21 @@ impl Worker {
     }
 
     async fn request(&self) {
-        let guard = if self.is_queued { self.wait().await } else { self.spin().await };
-        let Some(guard) = guard else {
-            self.failures.fetch_add(1, Ordering::Relaxed);
-            return;
-        };
-        self.take_one().await;
-        self.served.fetch_add(1, Ordering::Relaxed);
-        if let Err(error) = guard.release().await {
-            assert!(error.is_lost(), "{error}");
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        loop {
+            let guard = if self.is_queued { self.wait().await } else { self.spin().await };
+            let Some(guard) = guard else {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                return;
+            };
+            let taken = self.take_one(guard.lease().fencing_token()).await;
+            let lost = guard.release().await.err();
+            assert!(lost.as_ref().is_none_or(LockError::is_lost), "{lost:?}");
+            match taken {
+                Ok(()) => break,
+                Err(error) => assert!(error.code() == Some("FENCED") && lost.is_some(), "{error}"),
+            }
         }
+        self.served.fetch_add(1, Ordering::Relaxed);
     }
 
     async fn wait(&self) -> Option<LockGuard> {
@@ -111,17 +114,27 @@ impl Worker {
         None
     }
 
-    async fn take_one(&self) {
+    async fn take_one(&self, token: FencingToken) -> RedisResult<()> {
         let mut redis = self.redis.clone();
-        let stock: i64 = redis::cmd("GET").arg("stock").query_async(&mut redis).await.unwrap();
+        let read = fenced("return redis.call('GET', KEYS[1])", token);
+        let stock: i64 = read.query_async(&mut redis).await?;
         if stock > 10 {
-            redis::cmd("SET").arg("stock").arg(stock - 1).exec_async(&mut redis).await.unwrap();
+            let mut write = fenced("return redis.call('SET', KEYS[1], ARGV[1])", token);
+            write.arg(stock - 1).exec_async(&mut redis).await?;
         }
+        Ok(())
     }
 }
 
+/// A script about the stock for the newest holder.
+fn fenced(script: &str, token: FencingToken) -> Cmd {
+    let mut eval = redis::cmd("EVAL");
+    eval.arg(fencing::redis_script(script)).arg(2).arg("fence").arg("stock").arg(u64::from(token));
+    eval
+}
+
 /// Far more than the whole load takes: no request should give up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// For every answer of the server.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = PATIENCE;
