@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::wait::HANG;
 use lockable_tests::{Admin, Peer, Server, python, wait};
 
 mod beside;
@@ -11,7 +12,7 @@ mod beside;
 #[tokio::test]
 async fn pythons_lock_is_busy_for_us_until_released() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;
-    assert_eq!(python.ask("acquire 60"), "True");
+    assert_eq!(python.ask("acquire 300"), "True");
     let error = locker.lock(KEY).wait(Duration::ZERO).acquire().await.unwrap_err();
     assert!(error.is_busy() && error.key() == Some(NAME), "{error}");
     assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
@@ -28,11 +29,11 @@ async fn our_lock_is_busy_for_python_until_released() {
     let ends: [fn(LockGuard); 2] = [drop, |guard| drop(tokio::spawn(guard.release()))];
     for end in ends {
         let guard = hold(&locker).await;
-        assert_eq!(python.ask("acquire 60"), "False");
+        assert_eq!(python.ask("acquire 300"), "False");
         assert!(guard.lease().is_held());
         end(guard);
         wait::until_async(LIMIT, async || locks(&admin).is_empty()).await;
-        assert_eq!(python.ask("acquire 60"), "True");
+        assert_eq!(python.ask("acquire 300"), "True");
         assert_eq!(python.ask("release"), "released");
     }
     python.finish();
@@ -46,7 +47,7 @@ async fn python_cannot_release_what_we_hold() {
     let guard = hold(&locker).await;
     assert_eq!(python.ask("owned"), "False");
     assert_eq!(python.ask("release"), "LockNotOwnedError");
-    assert_eq!(python.ask("acquire 60"), "False");
+    assert_eq!(python.ask("acquire 300"), "False");
     assert_eq!(python.ask("release"), "LockError");
     assert_eq!(locks(&admin), [NAME]);
     guard.release().await.unwrap();
@@ -70,7 +71,7 @@ async fn our_expired_lock_is_free_for_python() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;
     let late = locker.lock(KEY).expire(Duration::from_secs(1)).acquire().await.unwrap();
     wait::until_async(LIMIT, async || locks(&admin).is_empty()).await;
-    assert_eq!(python.ask("acquire 60"), "True");
+    assert_eq!(python.ask("acquire 300"), "True");
     assert!(!late.lease().is_held());
     python.finish();
 }
@@ -80,7 +81,7 @@ async fn a_late_release_of_ours_leaves_pythons_lock_alone() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;
     let (late, dropped) = (hold(&locker).await, locker.lock("other").acquire().await.unwrap());
     admin.del(NAME);
-    assert_eq!(python.ask("acquire 60"), "True");
+    assert_eq!(python.ask("acquire 300"), "True");
     let owner = admin.get(NAME);
     let error = late.release().await.unwrap_err();
     assert!(error.is_lost(), "{error}");
@@ -121,10 +122,10 @@ const NAME: &str = "disLock:order:7";
 const TIMES: u32 = 100;
 
 /// Of locks that are not meant to pass. Python may still be starting when the first is held.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(300);
 
 /// Shorter than that.
-const LIMIT: Duration = Duration::from_secs(8);
+const LIMIT: Duration = HANG;
 
 struct Setting {
     _server: Server,
@@ -141,11 +142,16 @@ impl Setting {
             [script.as_os_str(), server.url().as_ref(), NAME.as_ref()].map(ToOwned::to_owned);
         Self {
             admin: server.admin(),
-            locker: Locker::builder().url(server.url()).expire(LEASE).connect().await.unwrap(),
+            locker: connect(&server).await,
             python: Peer::start(python::interpreter(), arguments),
             _server: server,
         }
     }
+}
+
+async fn connect(server: &Server) -> Locker {
+    let builder = Locker::builder().url(server.url()).expire(LEASE);
+    builder.command_deadline(LEASE).connect_deadline(LEASE).connect().await.unwrap()
 }
 
 async fn hold(locker: &Locker) -> LockGuard {

@@ -36,7 +36,7 @@ def release():
 
 def count(times):
     for _ in range(times):
-        with new_lock(10):
+        with new_lock(300):
             number = int(client.get("count"))
             time.sleep(0.002)
             client.set("count", number + 1)
@@ -46,7 +46,7 @@ def count(times):
 def share(name, end):
     sections = 0
     while time.monotonic() < end:
-        with client.lock(name, timeout=10, sleep=0.002):
+        with client.lock(name, timeout=300, sleep=0.002):
             if client.incr("inside:" + name) != 1:
                 return "overlap"
             time.sleep(0.002)
