@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Sentinels, long_form};
@@ -50,9 +51,9 @@ impl Count {
 /// Without confirmations and with them.
 async fn round() -> [Count; 2] {
     let group = Sentinels::start();
-    let plain = Load::start("plain", builder(&group.url()).connect().await.unwrap());
-    let confirmed = builder(&group.url()).replicas(2).connect().await.unwrap();
-    let confirmed = Load::start("confirmed", confirmed);
+    let builder = || builder(&group.url()).command_deadline(DEADLINE);
+    let plain = Load::start("plain", builder().connect().await.unwrap());
+    let confirmed = Load::start("confirmed", builder().replicas(2).connect().await.unwrap());
     let admin = group.primary().admin();
     let held = |load: &Load| count(&admin, load.name);
     until(async || held(&plain) >= FEW && held(&confirmed) >= FEW).await;
@@ -80,6 +81,9 @@ async fn round() -> [Count; 2] {
 
 /// How many locks are held at each stage.
 const FEW: usize = 20;
+
+/// For it waits what no replica confirms.
+const DEADLINE: Duration = Duration::from_secs(5);
 
 fn count(admin: &Admin, name: &str) -> usize {
     admin.keys(&format!("disLock:{name}:*")).len()

@@ -3,22 +3,20 @@
 use std::time::{Duration, Instant};
 
 use lockable_runtime::{Locker, LockerBuilder};
+use lockable_tests::wait::HANG;
 use lockable_tests::{Admin, Server, wait};
 
 /// How long a test waits for an event that must come.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = HANG;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 /// A lease that no test outlives: its first renewal is due after minutes, long behind every limit.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 
-/// How long a server may take for an answer, which a machine that stalls takes too.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A locker whose leases no test outlives. On a machine that stalls, it asks nothing twice.
+/// A locker whose leases and deadlines no test outlives. On a machine that stalls, it asks nothing twice.
 pub(crate) fn builder(url: &str) -> LockerBuilder {
-    Locker::builder().url(url).expire(LONG).command_deadline(PATIENCE).connect_deadline(PATIENCE)
+    Locker::builder().url(url).expire(LONG).command_deadline(LONG).connect_deadline(LONG)
 }
 
 pub(crate) async fn connect(url: &str) -> Locker {

@@ -67,7 +67,8 @@ async fn work(load: Arc<Load>, locker: Locker, number: usize) {
         };
         match locker.lock(format!("load:{key}")).renew().run(body).await {
             Ok(()) => {}
-            Err(error) => assert!(error.is_revoked(), "{error}"),
+            // A machine that stalls for the first second of a hand-off loses the lock.
+            Err(error) => assert!(error.is_revoked() || error.is_lost(), "{error}"),
         }
         if load.is_over.load(Ordering::Relaxed) {
             return;
