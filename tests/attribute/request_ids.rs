@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
 use tokio::task::spawn_blocking;
 
-use crate::support::{BoxFuture, LIMIT, patient, pause};
+use crate::support::{BoxFuture, LIMIT, LONG, patient, pause};
 
 /// A server, a locker for it, and a look past the locker.
 #[derive(Clone)]
@@ -69,13 +69,13 @@ impl Shop {
         Some(self.id_in("sync"))
     }
 
-    #[distributed_lock(key = "waiting", locker = self.locks, wait = LIMIT)]
+    #[distributed_lock(key = "waiting", locker = self.locks, wait = LONG)]
     async fn waiting(&self) -> Option<String> {
         pause().await;
         Some(self.id_in("waiting"))
     }
 
-    #[distributed_lock(key = "waiting", locker = self.locks, wait = LIMIT, blocking)]
+    #[distributed_lock(key = "waiting", locker = self.locks, wait = LONG, blocking)]
     fn waiting_sync(&self) -> Option<String> {
         Some(self.id_in("waiting"))
     }

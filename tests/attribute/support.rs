@@ -10,12 +10,16 @@ use std::time::Duration;
 
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::Server;
+use lockable_tests::wait::HANG;
 use tokio::runtime::Builder;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 /// What shall come, comes before.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = HANG;
+
+/// Longer than that.
+pub(crate) const LONG: Duration = Duration::from_secs(300);
 
 /// The lease of a call that sets none.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
@@ -35,7 +39,7 @@ pub(crate) fn locker_now() -> Locker {
 /// A locker on a server, which may answer late on a busy machine.
 pub(crate) fn patient(server: &Server) -> Locker {
     let builder = Locker::builder().url(server.url());
-    builder.command_deadline(LIMIT).connect_deadline(LIMIT).connect_lazy().unwrap()
+    builder.command_deadline(LONG).connect_deadline(LONG).connect_lazy().unwrap()
 }
 
 /// Asked without trying, because a body may not ask for its own lock. Nothing in memory ever waits.
