@@ -6,11 +6,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{spawner, wait};
+use crate::spawner;
+use crate::wait::{self, HANG};
 
 /// A child process that reads and writes one line at a time. It ends with this value, also by a
 /// panic, and when the test process is killed.
@@ -49,7 +49,7 @@ impl Peer {
 
     /// Waits for the next line that the process writes.
     pub fn hear(&self) -> String {
-        self.output.recv_timeout(PATIENCE).expect("the process writes a line in time")
+        self.output.recv_timeout(HANG).expect("the process writes a line in time")
     }
 
     /// Sends a line and waits for the answer.
@@ -104,7 +104,7 @@ impl Peer {
     /// Closes the input of the process, and waits until it has ended well.
     pub fn finish(mut self) {
         self.input = None;
-        let status = wait::poll(PATIENCE, || self.child.try_wait().expect("a child can be seen"));
+        let status = wait::poll(HANG, || self.child.try_wait().expect("a child can be seen"));
         let status = status.expect("the process ends in time");
         assert!(status.success(), "the process ended with {status}");
     }
@@ -123,6 +123,3 @@ impl fmt::Debug for Peer {
         formatter.debug_struct("Peer").field("pid", &self.child.id()).finish_non_exhaustive()
     }
 }
-
-/// Longer than anything that a process of the tests does at one go.
-const PATIENCE: Duration = Duration::from_secs(60);
