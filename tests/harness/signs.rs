@@ -1,9 +1,9 @@
 //! What a test looks for is found when it is there, and what does not come has a limit.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Pace, Peer, Program, Sections, wait};
+use lockable_tests::{Peer, Program, Sections, wait};
 
 #[test]
 #[should_panic(expected = "did not hold within 20ms")]
@@ -15,23 +15,6 @@ fn waiting_has_a_limit() {
 #[should_panic(expected = "harness/signs.rs")]
 async fn waiting_has_a_limit_under_a_paused_clock() {
     wait::until_async(Duration::from_millis(20), async || false).await;
-}
-
-#[test]
-fn the_pace_is_never_ahead_of_the_clock() {
-    let start = now();
-    let pace = Pace::start();
-    wait::until(Duration::from_secs(10), || {
-        let (counted, passed) = (pace.elapsed(), start.elapsed());
-        assert!(counted <= passed, "{counted:?} of {passed:?}");
-        counted > Duration::from_millis(100)
-    });
-    assert!(pace.elapsed() + pace.lag() <= start.elapsed());
-}
-
-#[expect(clippy::disallowed_methods, reason = "the clock is what the pace is compared with")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[tokio::test]
