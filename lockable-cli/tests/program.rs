@@ -8,18 +8,19 @@ use std::process::{
 };
 use std::time::Duration;
 
+use lockable_tests::wait::HANG;
 use lockable_tests::{Server, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Longer than anything that a process of these tests does.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = HANG;
 
 /// `lockable` with the server of an URL, which has time to answer however busy the machine is.
 pub(crate) fn lockable(url: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockable"));
     command.env("LOCKABLE_URL", url).env_remove("REDIS_URL").env_remove("LOCKABLE_REQUEST_ID");
-    command.args(["--timeout", "30s"]).stdin(Stdio::null());
+    command.args(["--timeout", "5m"]).stdin(Stdio::null());
     in_own_group(&mut command);
     command
 }
@@ -86,7 +87,7 @@ pub(crate) fn run(url: &str, options: &[&str], script: &str) -> Command {
 /// A script of `sh` or `bash` in which `$0` is `lockable`, and `$@` gives it time as [`lockable`] does.
 pub(crate) fn script(shell: &str, url: &str, script: &str) -> Command {
     let mut command = Command::new(shell);
-    command.args(["-c", script, env!("CARGO_BIN_EXE_lockable"), "--timeout", "30s"]);
+    command.args(["-c", script, env!("CARGO_BIN_EXE_lockable"), "--timeout", "5m"]);
     command.env("LOCKABLE_URL", url);
     command
 }

@@ -26,7 +26,7 @@ fn nothing_is_sent_before_it_is_confirmed() {
     let (code, said, why) = with(&server.url(), &["release", "order:*", "--reason", "move"]);
     assert_eq!((code, said.lines().count()), (2, 3), "{said}{why}");
     assert!(said.contains("\norder:1 ") && said.contains("\norder:2 "), "{said}");
-    let command = "lockable --timeout 30s release 'order:*' --reason move --yes\n";
+    let command = "lockable --timeout 5m release 'order:*' --reason move --yes\n";
     let what = "nothing was sent; to ask the holders of these 2 locks to stop: ";
     assert!(why.ends_with(&format!("{what}{command}")), "{why}");
     assert!(why.contains("no holder could be asked of: 1 done"), "{why}");

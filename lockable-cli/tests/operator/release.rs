@@ -82,7 +82,7 @@ fn who_cannot_be_asked_is_said_with_the_line_that_forces() {
     let (code, said, why) = with(&server.url(), &["release", "order:7", "--reason", "it's old"]);
     assert_eq!((code, said.as_str()), (4, ""));
     let line = format!(
-        r"lockable --timeout 30s release order:7 --reason 'it'\''s old' --id {} --force",
+        r"lockable --timeout 5m release order:7 --reason 'it'\''s old' --id {} --force",
         id(&server, "order:7")
     );
     assert!(why.contains("cannot be asked to stop: it is another library's lock"), "{why}");

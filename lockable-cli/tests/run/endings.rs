@@ -1,29 +1,30 @@
-//! Goal: no process of a command is alive when its lease has ended on the server, however that comes.
+//! Goal: no process of a command outlives its lease, however that ends.
 //! Method: the command starts processes that ignore SIGTERM, one of them outside of its group. At random moments the
-//! lock is deleted, the server stopped, `lockable` killed or stopped. The server is asked, or the clock
-//! read, before the processes are looked at: so a slow test finds nothing that is not so.
+//! lock is deleted, the server stopped, `lockable` killed or stopped. That the moment of the end is before that of the
+//! lease is a test of its own; how late a process is then is in `tests/timings/program.rs`.
 
+use std::fs;
 use std::io::{IoSlice, Read, stdin};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use lockable_tests::{Pace, Proxy, Server, long_form, wait};
+use lockable_tests::{Proxy, Server, long_form, wait};
 use rustix::cmsg_space;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::Signal;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::program::{LIMIT, Running, id, is_alive, listening, run, script, send, state, with};
 
 #[test]
 fn a_deleted_lock_ends_the_command() {
     repeat(|server, running| {
-        let end = end_of_lease(server);
         server.admin().del("disLock:job");
-        assert_ended_by(end, &running);
+        ends(&running);
         let (code, why) = running.end();
         assert_eq!(code, Some(124));
         assert!(why.contains("lock was lost"), "{why}");
@@ -38,7 +39,7 @@ fn a_deletion_is_noticed_without_a_renewal() {
     let admin = server.admin();
     wait::until(LIMIT, || admin.info("stats").contains("tracking_total_items:1\r"));
     admin.del("disLock:job");
-    wait::until(LIMIT, || !running.is_alive());
+    ends(&running);
     let (code, why) = running.end();
     assert!(code == Some(124) && why.contains("lock was lost"), "{why}");
 }
@@ -63,11 +64,33 @@ fn a_command_whose_lease_is_over_is_not_started() {
     assert!(watcher.wait().unwrap().success());
 }
 
+/// Goal: what the watcher kills in time, the server has not given to others yet.
+/// Method: its first deadline is in its command line, as a moment on a clock that the test reads too. It leaves a
+/// twentieth of the lease to a machine that is late.
+#[test]
+fn the_watchers_deadline_is_before_the_end_of_the_lease() {
+    let server = Server::start();
+    let running = Running::start(&server.url(), &OPTIONS);
+    let end: u64 = server.admin().command(&["PEXPIRETIME", "disLock:job"]);
+    let since = |clock| Duration::try_from(clock_gettime(clock)).unwrap();
+    // In this order a pause between them makes the deadline too early at most.
+    let (today, boot) = (since(ClockId::Realtime), since(ClockId::Boottime));
+    let rest = deadline(running.watcher()).saturating_sub(boot);
+    assert!(today + rest + LEASE / 20 <= Duration::from_millis(end), "{today:?} {rest:?} {end}");
+}
+
+/// In the time since the machine was started.
+fn deadline(watcher: i32) -> Duration {
+    let line = fs::read_to_string(format!("/proc/{watcher}/cmdline")).unwrap();
+    let mut words = line.split('\0').skip_while(|word| *word != "--deadline");
+    Duration::from_nanos(words.nth(1).unwrap().parse().unwrap())
+}
+
 #[test]
 fn a_command_does_not_outlive_its_stopped_lockable() {
-    repeat(|server, running| {
+    repeat(|_, running| {
         running.send(Signal::STOP);
-        assert_ended_in_time(server, &running);
+        ends(&running);
         running.send(Signal::CONT);
         assert_eq!(running.end().0, Some(124));
     });
@@ -75,18 +98,18 @@ fn a_command_does_not_outlive_its_stopped_lockable() {
 
 #[test]
 fn a_command_does_not_outlive_its_killed_lockable() {
-    repeat(|server, running| {
+    repeat(|_, running| {
         running.send(Signal::KILL);
-        assert_ended_in_time(server, &running);
+        ends(&running);
     });
 }
 
 #[test]
 fn a_command_does_not_outlive_its_killed_watcher() {
-    repeat(|server, running| {
+    repeat(|_, running| {
         let watcher = running.watcher();
         send(watcher, Signal::KILL);
-        assert_ended_in_time(server, &running);
+        ends(&running);
         let (code, why) = running.end();
         assert_eq!(code, Some(125));
         assert!(why.contains("watcher") && !is_alive(watcher), "{why}");
@@ -97,9 +120,8 @@ fn a_command_does_not_outlive_its_killed_watcher() {
 fn a_stopped_watcher_is_replaced() {
     repeat(|server, running| {
         send(running.watcher(), Signal::STOP);
-        let end = end_of_lease(server);
         server.admin().del("disLock:job");
-        assert_ended_by(end, &running);
+        ends(&running);
         // By what was noticed first.
         assert!(matches!(running.end().0, Some(124 | 125)));
     });
@@ -141,7 +163,7 @@ fn a_lockable_that_does_not_read_holds_no_one_up() {
         send(running.family[0], Signal::STOP);
         send(running.family[0], Signal::CONT);
     }
-    assert_ended_in_time(&server, &running);
+    ends(&running);
 }
 
 #[test]
@@ -175,7 +197,7 @@ fn a_lock_that_is_taken_while_the_command_ends_kills_it() {
     assert!(running.is_alive());
     let force = ["release", "job", "--force", "--id", &id(&server, "job")];
     assert_eq!(with(&server.url(), &force).0, 0);
-    wait::until(LIMIT, || !running.is_alive());
+    ends(&running);
     let (code, why) = running.end();
     assert!(code == Some(124) && why.contains("lost"), "{why}");
 }
@@ -205,7 +227,6 @@ fn a_stopped_watcher_and_a_stopped_server_are_no_way_out() {
     while_the_server_stands(|running| send(running.watcher(), Signal::STOP));
 }
 
-/// The proxy lets no renewal pass that would move the end behind what was read.
 fn while_the_server_stands(before: impl Fn(&Running) + Sync) {
     in_threads(|| {
         let server = Server::start();
@@ -214,9 +235,8 @@ fn while_the_server_stands(before: impl Fn(&Running) + Sync) {
         pause();
         before(&running);
         proxy.hold_requests();
-        let end = end_of_lease(&server);
         server.pause();
-        assert_ended_by(end, &running);
+        ends(&running);
         // Otherwise `lockable` would wait for an answer to its release.
         server.resume();
         proxy.release_requests();
@@ -225,59 +245,8 @@ fn while_the_server_stands(before: impl Fn(&Running) + Sync) {
     });
 }
 
-fn end_of_lease(server: &Server) -> Duration {
-    Duration::from_millis(server.admin().command(&["PEXPIRETIME", "disLock:job"]))
-}
-
-/// The clock is read before the processes are looked at.
-fn assert_ended_by(end: Duration, running: &Running) {
-    assert_dead_once(running, || SystemTime::now().duration_since(UNIX_EPOCH).unwrap() > end);
-}
-
-/// Who is alive is asked after the server has said that the lease is over.
-fn assert_ended_in_time(server: &Server, running: &Running) {
-    let admin = server.admin();
-    assert_dead_once(running, || admin.get("disLock:job").is_none());
-}
-
-/// A busy machine takes its time to wake the watcher and to end a process. So the command may live as long as another
-/// process does that is killed once the lease is over, and as the machine takes for a few short sleeps.
-fn assert_dead_once(running: &Running, mut is_over: impl FnMut() -> bool) {
-    let mut other = Other::start();
-    wait::until(LIMIT, || {
-        let since = Pace::start();
-        if is_over() && running.is_alive() {
-            other.end();
-            wait::until(LIMIT, || !running.is_alive() || since.elapsed() > WAKE_UP);
-            assert!(!running.is_alive(), "alive after the lease");
-        }
-        !running.is_alive()
-    });
-}
-
-/// How long a sleeping process takes to run, in the pace of the machine.
-const WAKE_UP: Duration = Duration::from_millis(10);
-
-/// A process that lives until it is killed, by another one as commands are.
-struct Other(Child);
-
-impl Other {
-    fn start() -> Self {
-        Self(Command::new("sleep").arg("1000").spawn().unwrap())
-    }
-
-    fn end(&mut self) {
-        Command::new("kill").args(["-KILL", &self.0.id().to_string()]).status().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        // One that has ended already stays so.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
+fn ends(running: &Running) {
+    wait::until(LIMIT, || !running.is_alive());
 }
 
 /// Does that to a command that has run for a random part of its lease.
