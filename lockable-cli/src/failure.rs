@@ -120,17 +120,17 @@ impl From<LockError> for Failure {
 
 /// The name for programs, and the exit code.
 fn meaning(error: &LockError) -> (&'static str, u8) {
-    match error.kind() {
-        LockErrorKind::Busy | LockErrorKind::WaitLimitReached => ("busy", code::BUSY),
-        LockErrorKind::Unavailable => ("unavailable", code::UNAVAILABLE),
-        LockErrorKind::Refused => ("refused", code::UNAVAILABLE),
-        LockErrorKind::InvalidUrl => ("invalid-url", code::USAGE),
-        LockErrorKind::InvalidKey => ("invalid-key", code::USAGE),
-        LockErrorKind::InvalidOption => ("invalid-option", code::USAGE),
-        LockErrorKind::WrongType => ("wrong-type", code::USAGE),
-        _ if error.is_lost() => ("lost", code::LOST),
-        _ => ("internal", code::INTERNAL),
-    }
+    let code = match error.kind() {
+        LockErrorKind::Busy | LockErrorKind::WaitLimitReached => code::BUSY,
+        LockErrorKind::Unavailable | LockErrorKind::Refused => code::UNAVAILABLE,
+        LockErrorKind::InvalidUrl
+        | LockErrorKind::InvalidKey
+        | LockErrorKind::InvalidOption
+        | LockErrorKind::WrongType => code::USAGE,
+        _ if error.is_lost() => return ("lost", code::LOST),
+        _ => return ("internal", code::INTERNAL),
+    };
+    (error.kind().name(), code)
 }
 
 #[cfg(test)]

@@ -91,8 +91,10 @@ pub enum LockErrorKind {
 }
 
 impl LockErrorKind {
-    /// Its name for programs, which stays: the command line has the same in its JSON.
-    pub(crate) fn name(self) -> &'static str {
+    /// Its name for programs, which stays: a label of the metrics, and in the JSON of the command line.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Busy | Self::WaitLimitReached => "busy",
             Self::Done => "done",
