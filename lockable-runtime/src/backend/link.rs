@@ -11,6 +11,8 @@ use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
 use super::{Acquisition, Attempt, Backend, Fault, Reply};
+#[cfg(lockable_internals)]
+use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::process::Process;
@@ -27,6 +29,9 @@ pub(crate) struct Link {
     process: Process,
     /// What a test stages; none outside of tests.
     stage: Option<Arc<dyn Stage>>,
+    /// How much later than usual a line asks by itself, in tests of what serves its calls before.
+    #[cfg(lockable_internals)]
+    recheck_delay: Duration,
 }
 
 impl Link {
@@ -35,7 +40,15 @@ impl Link {
         command_deadline: Duration,
         reporting: Reporting,
     ) -> Self {
-        Self { backend, command_deadline, reporting, process: Process::current(), stage: None }
+        Self {
+            backend,
+            command_deadline,
+            reporting,
+            process: Process::current(),
+            stage: None,
+            #[cfg(lockable_internals)]
+            recheck_delay: Duration::ZERO,
+        }
     }
 
     /// To a store of its own, for unit tests.
@@ -69,6 +82,19 @@ impl Link {
     /// When the link was inherited from the process that this one was forked from.
     pub(crate) fn backend_here(&self) -> Result<&Arc<dyn Backend>, LockError> {
         self.usable_here().map(|()| &self.backend)
+    }
+
+    /// The same link, over which lines ask by themselves so much later.
+    #[cfg(lockable_internals)]
+    pub(crate) fn rechecked_later(mut self, delay: Duration) -> Self {
+        self.recheck_delay = delay;
+        self
+    }
+
+    /// When a line asks by itself that is due at that time.
+    #[cfg(lockable_internals)]
+    pub(crate) fn asks_at(&self, due: Moment, now: Moment) -> Moment {
+        if due > now { due.after(self.recheck_delay) } else { due }
     }
 
     /// The answer about a lock of this slot within the command deadline, or the fault that none came.

@@ -49,6 +49,16 @@ pub struct LockerBuilder {
     expire: Option<Duration>,
     replicas: Option<u8>,
     reporting: Reporting,
+    #[cfg(lockable_internals)]
+    recheck_delay: Duration,
+}
+
+/// The builder of a locker whose waiting calls ask by themselves so much later than usual: what serves them before is
+/// a message.
+#[cfg(lockable_internals)]
+pub fn rechecks_later(mut builder: LockerBuilder, delay: Duration) -> LockerBuilder {
+    builder.recheck_delay = delay;
+    builder
 }
 
 impl LockerBuilder {
@@ -61,6 +71,8 @@ impl LockerBuilder {
             expire: None,
             replicas: None,
             reporting: Reporting::default(),
+            #[cfg(lockable_internals)]
+            recheck_delay: Duration::ZERO,
         }
     }
 
@@ -444,6 +456,8 @@ impl LockerBuilder {
         let ttl = ttl.or(defaults.expire).unwrap_or_default();
         let command_deadline = self.settings.deadlines.command;
         let link = Link::new(open(&self.settings)?, command_deadline, self.reporting);
+        #[cfg(lockable_internals)]
+        let link = link.rechecked_later(self.recheck_delay);
         Ok(self.on(link, ttl)?.ignoring(ignored))
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::builder::LockerBuilder;
+#[cfg(lockable_internals)]
+pub use self::builder::rechecks_later;
 #[cfg(feature = "admin")]
 use crate::admin::Admin;
 use crate::backend::Link;

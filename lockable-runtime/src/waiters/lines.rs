@@ -66,7 +66,10 @@ impl Lines {
             let mut new = Line::default();
             let line = agenda.get_mut(key).unwrap_or(&mut new);
             let result = event(line, now);
-            match (line.is_over(), line.due.take()) {
+            let due = line.due.take();
+            #[cfg(lockable_internals)]
+            let due = due.map(|due| self.link.asks_at(due, now));
+            match (line.is_over(), due) {
                 (true, _) => drop(agenda.remove(key)),
                 (false, due) if !new.is_over() => drop(agenda.insert(key.clone(), new, due)),
                 (false, due) => due.into_iter().for_each(|due| agenda.schedule(key, due)),
