@@ -606,11 +606,12 @@ pub mod __private {
     pub use crate::types::written::Written;
 }
 
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 #[doc(hidden)]
 pub mod __internals {
     pub use crate::backend::MemoryStore;
     pub use crate::lease::owner_of;
+    pub use crate::locker::rechecks_later;
     pub use crate::testing::internals::{GrantTo, Place, VerbAttempt, Verbs, fence_counter};
     pub use crate::waiters::CLAIMS;
 }

@@ -36,7 +36,7 @@ pub(crate) use events::Events;
 pub(crate) use fault::{Fault, Reply};
 pub(crate) use link::{Link, Outcome, Question, Stage};
 pub(crate) use memory::Memory;
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 pub use memory::MemoryStore;
 #[cfg(all(test, feature = "redis"))]
 pub(crate) use memory::{Part, Snapshot};
@@ -242,7 +242,7 @@ impl Reserved {
         Self { first, passes: if is_ahead { 0 } else { Self::PASSES } }
     }
 
-    #[cfg(any(feature = "__internals", test))]
+    #[cfg(any(lockable_internals, test))]
     pub(crate) fn last(self) -> u64 {
         self.first.saturating_add(self.passes)
     }

@@ -516,7 +516,7 @@ impl Lease {
 }
 
 /// The owner token of a lease, which the tests look for in the server.
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 #[must_use]
 pub fn owner_of(lease: &Lease) -> &str {
     lease.0.attempt.owner.as_ref()

@@ -29,7 +29,7 @@ pub use self::locks::{OtherHolder, TestLocks};
 pub use self::staged::Counts;
 pub use crate::locker::scope::{inherit, inherit_sync, scope, sync_scope};
 
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 pub(crate) mod internals;
 mod locks;
 mod staged;

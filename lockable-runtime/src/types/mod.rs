@@ -37,7 +37,7 @@ pub(crate) mod reporting;
 pub(crate) mod seeded;
 pub(crate) mod selection;
 pub(crate) mod slot;
-#[cfg(any(feature = "redis", feature = "__internals", test))]
+#[cfg(any(feature = "redis", lockable_internals, test))]
 pub(crate) mod tag;
 pub(crate) mod ticket;
 pub(crate) mod together;

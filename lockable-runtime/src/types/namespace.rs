@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::permit::member;
-#[cfg(any(feature = "redis", feature = "__internals", test))]
+#[cfg(any(feature = "redis", lockable_internals, test))]
 use crate::types::{owner::ProcessId, permit::Family, slot::Slot, tag::tag, token::Origin};
 
 /// What the names begin with of companion keys, of the channels of grants, and of the keys of trials.
@@ -70,7 +70,7 @@ impl Namespace {
 }
 
 /// The names.
-#[cfg(any(feature = "redis", feature = "__internals", test))]
+#[cfg(any(feature = "redis", lockable_internals, test))]
 #[cfg_attr(
     not(any(feature = "redis", test)),
     expect(dead_code, reason = "in memory there are none")
@@ -169,18 +169,18 @@ impl Display for Namespace {
 
 /// The name of a key that belongs to a lock, in parts: commands are written without joining them
 /// first.
-#[cfg(any(feature = "redis", feature = "__internals", test))]
+#[cfg(any(feature = "redis", lockable_internals, test))]
 #[derive(Clone, Copy)]
 pub(crate) struct Companion<'a>([&'a str; 4]);
 
-#[cfg(any(feature = "redis", feature = "__internals", test))]
+#[cfg(any(feature = "redis", lockable_internals, test))]
 impl<'a> Companion<'a> {
     pub(crate) fn parts(self) -> [&'a str; 4] {
         self.0
     }
 }
 
-#[cfg(any(feature = "redis", feature = "__internals", test))]
+#[cfg(any(feature = "redis", lockable_internals, test))]
 impl Display for Companion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts().into_iter().try_for_each(|part| f.write_str(part))

@@ -5,7 +5,7 @@
 use crate::types::key::LockKey;
 
 /// How many hash slots a cluster has; a single server hashes nothing, and is used alike.
-#[cfg(any(feature = "redis", feature = "__internals", test))]
+#[cfg(any(feature = "redis", lockable_internals, test))]
 pub(crate) const SLOTS: usize = COUNT as usize;
 pub(crate) const COUNT: u16 = 16_384;
 
@@ -42,7 +42,7 @@ impl Slot {
         self.0
     }
 
-    #[cfg(any(feature = "redis", feature = "__internals", test))]
+    #[cfg(any(feature = "redis", lockable_internals, test))]
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }

@@ -22,7 +22,7 @@ use crate::types::permit::Lane;
 
 pub(crate) use self::line::{Granted, Heard};
 pub(crate) use self::stake::{Entered, Stake};
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 pub use self::turn::CLAIMS;
 pub(crate) use self::turn::Turn;
 

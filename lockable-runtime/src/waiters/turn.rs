@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::line::{Actions, Ending, Granted, Line};
@@ -112,13 +112,13 @@ impl Drop for Releasing<'_> {
 }
 
 /// How many grants this process has claimed, for those who want to know whether a run of theirs had any.
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 pub static CLAIMS: AtomicU64 = AtomicU64::new(0);
 
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 fn count_claim() {
     CLAIMS.fetch_add(1, Ordering::Relaxed);
 }
 
-#[cfg(not(feature = "__internals"))]
+#[cfg(not(lockable_internals))]
 fn count_claim() {}

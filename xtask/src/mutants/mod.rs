@@ -67,7 +67,9 @@ fn in_copy(mutants: &[Mutant], cargo: &mut Command) -> Result<PathBuf, String> {
     let (sources, build) = (folder.join("sources"), folder.join("build"));
     copy::write(mutants, &sources)?;
     // Code that no bug needs any more is no reason to warn.
-    cargo.env("RUSTFLAGS", "--cap-lints=allow").env("CARGO_TARGET_DIR", &build);
+    cargo
+        .env("RUSTFLAGS", "--cap-lints=allow --cfg=lockable_internals")
+        .env("CARGO_TARGET_DIR", &build);
     cargo.current_dir(sources);
     Ok(build)
 }

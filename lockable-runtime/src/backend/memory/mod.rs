@@ -31,7 +31,7 @@ mod listing;
 #[cfg(test)]
 #[allow(dead_code, reason = "the simulation has it, which needs a feature")]
 mod nodes;
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 mod outside;
 mod permits;
 mod revoking;
@@ -40,7 +40,7 @@ mod state;
 #[cfg(test)]
 #[allow(unused_imports, reason = "the simulation has it, which needs a feature")]
 pub(crate) use self::nodes::{Part, Snapshot};
-#[cfg(feature = "__internals")]
+#[cfg(lockable_internals)]
 pub use self::outside::MemoryStore;
 
 /// A store of locks in memory, measured by tokio's clock.

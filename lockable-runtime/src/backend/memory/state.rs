@@ -50,7 +50,7 @@ impl State {
     }
 
     /// Forgets all data. The calendar continues, as a server's clock does.
-    #[cfg(any(feature = "__internals", test))]
+    #[cfg(any(lockable_internals, test))]
     pub(super) fn flush(&mut self) {
         self.places.clear();
         self.queues.clear();
