@@ -1,5 +1,5 @@
 //! Functions that the attribute must take without a warning of rustc or clippy, in each edition:
-//! `ui` is a package of edition 2024, `ui/edition-2021` one of 2021.
+//! `ui/pass` is a package of edition 2024, `ui/edition-2021` one of 2021.
 #![deny(warnings)]
 #![allow(
     clippy::missing_errors_doc,
