@@ -11,6 +11,7 @@
 //! - `cargo xtask dist` builds a static `lockable` and packs it with its manual pages and completions.
 //! - `cargo xtask pictures` draws the pictures of the documentation, with the data beside each.
 //! - `cargo xtask examples` builds and runs the examples that have dependencies of their own.
+//! - `cargo xtask timings` measures how long things take, beside the bounds that are promised.
 //! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
 
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ mod rustdoc;
 mod shell;
 mod simulate;
 mod test;
+mod timings;
 mod tools;
 mod workspace;
 
@@ -61,13 +63,15 @@ fn run() -> Result<bool, String> {
         Some("examples") => Ok(examples::run()),
         Some("counts") => counts::run(env::args().skip(2)),
         Some("pictures") => pictures::run(env::args().skip(2)),
+        Some("timings") => timings::run(env::args().skip(2)),
         Some("operations") => operations::run(env::args().skip(2)),
         Some("mutants") => mutants::run(env::args().skip(2)),
         Some("chaos") => chaos::run(env::args().skip(2)),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <{} | lint | api | dist | examples | {} | {} | {} | {} | {} | {}>",
+            "usage: cargo xtask <{} | lint | api | dist | examples | {} | {} | {} | {} | {} | {} | {}>",
             test::USAGE,
+            timings::USAGE,
             counts::USAGE,
             operations::USAGE,
             pictures::USAGE,

@@ -1,0 +1,13 @@
+//! `cargo xtask timings`: how long things take, alone on this machine.
+
+use crate::{redis, shell};
+
+pub(crate) const USAGE: &str = "timings [NAME]";
+
+/// All rows, or those with that in their names.
+pub(crate) fn run(names: impl Iterator<Item = String>) -> Result<bool, String> {
+    redis::prepare()?;
+    // In the profile of the tests, which have built most of it.
+    let bench = ["bench", "--profile", "dev", "-p", "lockable-tests", "--bench", "timings", "--"];
+    Ok(shell::show(shell::cargo(&bench).args(names)))
+}
