@@ -1,13 +1,20 @@
 //! Waiting for a state that has no event, always with a limit.
 //!
-//! A limit counts the time that the machine gives to this process, so a machine that stalls ends no wait early. It is
-//! for what never comes; what has to come soon is measured by the test itself.
+//! A limit is a hang guard: so long that only what never comes reaches it, on any machine. How long something takes is
+//! no claim of a test, but a row of `tests/timings`.
 
+use std::env;
 use std::panic::Location;
 use std::pin::pin;
+use std::sync::LazyLock;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Pace;
+use tokio::sync::oneshot;
+
+/// How long a test waits for what must come, before it says that it hangs.
+pub const HANG: Duration = Duration::from_secs(120);
 
 /// Blocks until `condition` holds, and panics when it does not within `limit`.
 ///
@@ -33,22 +40,50 @@ pub fn until_async(
 ) -> impl Future<Output = ()> {
     let caller = Location::caller();
     async move {
-        let (start, pace) = (now(), Pace::start());
+        let start = now();
         while !pin!(condition()).await {
-            let is_over = is_over(start, pace, limit);
+            let is_over = is_over(start, limit);
             assert!(!is_over, "the condition of {caller} did not hold within {limit:?}");
             pause_async(start).await;
         }
     }
 }
 
+/// The output of a future that comes to an end; panics when it has not within [`HANG`].
+///
+/// The limit does not depend on tokio's clock, which may be paused.
+///
+/// # Cancel safety
+///
+/// That of the future.
+#[track_caller]
+pub fn ends<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let caller = Location::caller();
+    async move {
+        let (ended, end) = channel::<()>();
+        let (hangs, hung) = oneshot::channel();
+        thread::spawn(move || {
+            if end.recv_timeout(at_most(HANG)) == Err(RecvTimeoutError::Timeout) {
+                hangs.send(()).ok();
+            }
+        });
+        let output = tokio::select! {
+            biased;
+            output = future => output,
+            _ = hung => panic!("what {caller} waits for has not ended within {HANG:?}"),
+        };
+        drop(ended);
+        output
+    }
+}
+
 /// Blocks until `probe` finds something; `None` when it has not within `limit`.
 pub(crate) fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
-    let (start, pace) = (now(), Pace::start());
+    let start = now();
     loop {
         match probe() {
             Some(found) => return Some(found),
-            None if is_over(start, pace, limit) => return None,
+            None if is_over(start, limit) => return None,
             None => pause(start),
         }
     }
@@ -62,14 +97,22 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// No machine stalls for most of the time, and a process that was forked has no pace.
-fn is_over(start: Instant, pace: Pace, limit: Duration) -> bool {
-    pace.elapsed() >= limit || start.elapsed() >= 8 * limit
+fn is_over(start: Instant, limit: Duration) -> bool {
+    start.elapsed() >= at_most(limit)
+}
+
+/// The limit; less of it where bugs make tests hang on purpose, and the environment says so.
+fn at_most(limit: Duration) -> Duration {
+    static SHORTER: LazyLock<Option<Duration>> = LazyLock::new(|| {
+        let seconds = env::var("LOCKABLE_HANG_SECONDS").ok()?;
+        Some(Duration::from_secs(seconds.parse().expect("LOCKABLE_HANG_SECONDS is a number")))
+    });
+    SHORTER.map_or(limit, |shorter| limit.min(shorter))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this module is for states that have no event")]
 fn pause(start: Instant) {
-    std::thread::sleep(interval(start));
+    thread::sleep(interval(start));
 }
 
 #[expect(clippy::disallowed_methods, reason = "this module is for states that have no event")]
