@@ -15,8 +15,8 @@ pub(crate) struct Check {
 pub(crate) enum Needs {
     /// A Rust toolchain and a second: the test command runs it first.
     Toolchain,
-    /// A compiled workspace: the test command runs it beside the tests.
-    Build,
+    /// The pages of the documentation: the test command runs it when the examples of the documentation have.
+    Pages,
     /// Another tool, or more time than a test run should take.
     More,
 }

@@ -16,11 +16,11 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "format", needs: Needs::Toolchain, run: format },
     Check { name: "size of the dependencies", needs: Needs::Toolchain, run: dependencies::budget },
     Check { name: "the macros' dependencies", needs: Needs::Toolchain, run: dependencies::macros },
-    // The test command has it from the build of the tests.
+    // The test command has both from what it builds and runs; here the pages of programs are among them.
     Check { name: "clippy", needs: Needs::More, run: clippy },
-    Check { name: "documentation", needs: Needs::Build, run: documentation },
-    Check { name: "badges of features", needs: Needs::Build, run: packages::badges },
-    Check { name: "public API", needs: Needs::Build, run: api::check },
+    Check { name: "documentation", needs: Needs::More, run: documentation },
+    Check { name: "badges of features", needs: Needs::Pages, run: packages::badges },
+    Check { name: "public API", needs: Needs::Pages, run: api::check },
     Check { name: "features one by one", needs: Needs::More, run: features },
     Check { name: "asked without `admin`", needs: Needs::More, run: asked_to_stop },
     Check { name: "other platforms", needs: Needs::More, run: other_platforms },
@@ -52,8 +52,7 @@ fn documentation() -> Result<Outcome, String> {
 /// As docs.rs builds it.
 pub(crate) fn document(packages: &[&str]) -> Result<Outcome, String> {
     let mut cargo = shell::cargo(&["doc", "--no-deps", "--all-features"]);
-    cargo.args(packages);
-    silent(rustdoc::unstable(cargo.env("RUSTDOCFLAGS", "-D warnings --cfg docsrs"))?)
+    silent(rustdoc::as_on_docs_rs(cargo.args(packages))?)
 }
 
 /// A feature alone shows what another one hides: an unused import, a missing dependency.

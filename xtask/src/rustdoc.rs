@@ -4,13 +4,15 @@
 //! the variable: build scripts watch it, and cargo would rebuild all dependencies.
 
 use std::env;
+use std::ffi::OsString;
 use std::process::Command;
 
-use crate::shell;
+use crate::{shell, workspace};
 
-/// Lets rustdoc do what is not stable in a cargo command.
-pub(crate) fn unstable(cargo: &mut Command) -> Result<&mut Command, String> {
+/// Lets a cargo command write the pages as docs.rs does, without a warning.
+pub(crate) fn as_on_docs_rs(cargo: &mut Command) -> Result<&mut Command, String> {
     let this = env::current_exe().map_err(|error| error.to_string())?;
+    cargo.env("RUSTDOCFLAGS", "-D warnings --cfg docsrs");
     Ok(cargo.env("RUSTDOC", this).env(AS_RUSTDOC, "1"))
 }
 
@@ -19,15 +21,31 @@ pub(crate) fn is_this() -> bool {
     env::var_os(AS_RUSTDOC).is_some()
 }
 
-/// Writes the pages of a crate; for the one whose public API is a list, its JSON too.
+/// Writes the pages of a crate, after its examples have run, where these are what cargo asks for; for the crate whose
+/// public API is a list, its JSON too.
+///
+/// So the pages take nothing that the examples have not built: cargo's own command would compile all that the workspace
+/// depends on once more.
 pub(crate) fn run() -> bool {
-    let arguments: Vec<_> = env::args_os().skip(1).collect();
-    let rustdoc = |more: &[&str]| {
+    let mut arguments: Vec<_> = env::args_os().skip(1).collect();
+    let rustdoc = |arguments: &[OsString], more: &[&str]| {
         let mut rustdoc = Command::new("rustdoc");
-        shell::show(rustdoc.args(&arguments).args(more).env("RUSTC_BOOTSTRAP", "1"))
+        shell::show(rustdoc.args(arguments).args(more).env("RUSTC_BOOTSTRAP", "1"))
     };
+    if let Some(place) = arguments.iter().position(|argument| argument == "--test") {
+        if !rustdoc(&arguments, &[]) {
+            return false;
+        }
+        arguments.remove(place);
+        let folder = arguments.iter().position(|argument| argument == "--test-run-directory");
+        if let Some(place) = folder {
+            arguments.drain(place..place + 2);
+        }
+        arguments.extend(["--out-dir".into(), workspace::target().join("doc").into()]);
+    }
     let is_listed = arguments.windows(2).any(|pair| pair == ["--crate-name", LISTED]);
-    rustdoc(&[]) && (!is_listed || rustdoc(&["-Zunstable-options", "--output-format", "json"]))
+    rustdoc(&arguments, &[])
+        && (!is_listed || rustdoc(&arguments, &["-Zunstable-options", "--output-format", "json"]))
 }
 
 /// Where the JSON is, below the folder of the documentation.

@@ -1,10 +1,8 @@
 //! `cargo xtask test`: everything that a fresh machine needs, the checks, and every test.
 //!
-//! The test binaries run side by side, and the checks that no test needs beside them: see "Why do the test binaries
-//! run side by side?" in DESIGN.md.
+//! The test binaries run side by side: see "Why do the test binaries run side by side?" in DESIGN.md.
 
 pub(crate) mod build;
-mod durations;
 mod patience;
 mod pool;
 pub(crate) mod report;
@@ -33,7 +31,9 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool, Strin
     if wanted.is_empty() {
         return Err(format!("no test has `{name}` in its name"));
     }
-    Ok(run_side_by_side(wanted, Vec::new(), Report::new()))
+    let report = Arc::new(Report::new());
+    run_side_by_side(wanted, &report);
+    Ok(report.close())
 }
 
 /// The suite of that name, or else all tests that have it in theirs.
@@ -45,46 +45,36 @@ fn named(name: &str, mut suites: Vec<Suite>) -> Vec<Suite> {
 }
 
 fn run_everything(around: &Surroundings) -> Result<bool, String> {
-    let report = Report::new();
+    let report = Arc::new(Report::new());
     let of = |needs| CHECKS.iter().filter(move |check| check.needs == needs);
-    of(Needs::Toolchain).for_each(|check| report.check(check.name, &(check.run)()));
+    let run = |check: &Check| report.check(check.name, &(check.run)());
+    of(Needs::Toolchain).for_each(run);
     let build = build::everything()?;
     report.check("clippy", &build.outcome());
-    let suites = suites(&build, around)?;
-    Ok(run_side_by_side(suites, of(Needs::Build).collect(), report))
+    run_side_by_side(suites(&build, around)?, &report);
+    of(Needs::Pages).for_each(run);
+    Ok(report.close())
 }
 
 fn suites(build: &Build, around: &Surroundings) -> Result<Vec<Suite>, String> {
     let suites = build.binaries.iter().map(|binary| Suite::of(binary, around));
     let mut suites = suites.collect::<Result<Vec<_>, _>>()?;
     suites.retain(Suite::has_tests);
-    suites.push(Suite::of_documentation());
+    suites.push(Suite::of_documentation()?);
     Ok(suites)
 }
 
 /// Those that take long start first, so that none is left alone at the end.
-fn run_side_by_side(mut suites: Vec<Suite>, checks: Vec<&'static Check>, report: Report) -> bool {
+fn run_side_by_side(mut suites: Vec<Suite>, report: &Arc<Report>) {
     suites.sort_by_key(Suite::rank);
     report.expect(suites.iter().map(Suite::count).sum());
-    let report = Arc::new(report);
-    let mut jobs: Vec<_> = suites.into_iter().map(|suite| job(suite, &report)).collect();
-    if !checks.is_empty() {
-        jobs.insert(0, checks_job(checks, &report));
-    }
+    let jobs: Vec<_> = suites.into_iter().map(|suite| job(suite, report)).collect();
     pool::run(jobs, pool::budget());
-    report.close()
 }
 
 fn job(suite: Suite, report: &Arc<Report>) -> Job {
     let report = Arc::clone(report);
     Job { weight: suite.weight(), run: Box::new(move || suite.run(&report)) }
-}
-
-/// One after the other, because cargo builds one thing at a time.
-fn checks_job(checks: Vec<&'static Check>, report: &Arc<Report>) -> Job {
-    let report = Arc::clone(report);
-    let run = move || checks.iter().for_each(|check| report.check(check.name, &(check.run)()));
-    Job { weight: CHECKS_WEIGHT, run: Box::new(run) }
 }
 
 /// What the command line asks for.
@@ -109,6 +99,3 @@ impl Request {
         Ok(request)
     }
 }
-
-/// They compile for most of their time.
-const CHECKS_WEIGHT: usize = 4;

@@ -21,7 +21,6 @@ struct State {
     /// Of each suite that runs: how many of its tests have ended, of how many.
     running: BTreeMap<String, (usize, usize)>,
     counts: Counts,
-    slowest: Vec<(Duration, String)>,
     /// What failed, each with its output.
     failures: Vec<String>,
 }
@@ -57,15 +56,10 @@ impl Report {
         self.draw(&state);
     }
 
-    pub(super) fn test_ended(&self, suite: &str, test: &str, took: Option<Duration>) {
+    pub(super) fn test_ended(&self, suite: &str) {
         let mut state = self.state();
         if let Some((ended, _)) = state.running.get_mut(suite) {
             *ended += 1;
-        }
-        if let Some(took) = took {
-            state.slowest.push((took, format!("{suite}::{test}")));
-            state.slowest.sort_by(|one, other| other.cmp(one));
-            state.slowest.truncate(SLOWEST);
         }
         self.draw(&state);
     }
@@ -99,10 +93,6 @@ impl Report {
     /// Prints the summary; `false` when something has failed.
     pub(super) fn close(&self) -> bool {
         let state = self.state();
-        self.print("\nslowest tests");
-        for (took, name) in &state.slowest {
-            self.print(&format!("{:8.1} s  {name}", took.as_secs_f64()));
-        }
         for failure in &state.failures {
             self.print(&format!("\nfailed: {failure}"));
         }
@@ -197,8 +187,6 @@ impl Ended {
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
-
-const SLOWEST: usize = 10;
 
 /// What every terminal has room for.
 const WIDTH: usize = 79;

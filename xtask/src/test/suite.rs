@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::build::{self, Binary};
-use super::durations::Durations;
 use super::patience::{SILENCE, Watched};
 use super::report::{Ended, Report, now};
-use crate::{shell, workspace};
+use crate::{rustdoc, shell, workspace};
 
 pub(crate) struct Suite {
     name: String,
@@ -57,13 +56,13 @@ impl Suite {
         Ok(suite)
     }
 
-    /// The examples of the documentation, which cargo compiles itself.
-    pub(super) fn of_documentation() -> Self {
+    /// The examples of the documentation, which cargo compiles itself, and with them its pages.
+    pub(super) fn of_documentation() -> Result<Self, String> {
         let mut command = shell::cargo(&["test", "--workspace", "--all-features", "--doc"]);
-        build::with_lints(&mut command);
+        rustdoc::as_on_docs_rs(build::with_lints(&mut command))?;
         let name = "doctests".to_owned();
         let plan = plan(&name);
-        Self { name, command, tests: Vec::new(), plan }
+        Ok(Self { name, command, tests: Vec::new(), plan })
     }
 
     fn list(&self, program: &Path) -> Result<Vec<String>, String> {
@@ -136,12 +135,11 @@ impl Suite {
 
     fn follow(&self, output: PipeReader, program: &Watched, report: &Report) -> String {
         let mut text = String::new();
-        let mut durations = Durations::new(&self.tests, self.plan.threads, now());
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             program.is_alive();
             let line = String::from_utf8_lossy(&line);
-            if let Some(name) = ended_test(&line) {
-                report.test_ended(&self.name, name, durations.ended(name, now()));
+            if has_ended(&line) {
+                report.test_ended(&self.name);
             } else if line.ends_with(HANGS) {
                 report.say(&format!("{}: {line}", self.name));
             }
@@ -151,11 +149,10 @@ impl Suite {
     }
 }
 
-/// `test fields::a_claim - should panic ... ok` as `fields::a_claim`.
-fn ended_test(line: &str) -> Option<&str> {
-    let (name, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
-    let is_outcome = OUTCOMES.iter().any(|start| outcome.starts_with(start));
-    is_outcome.then(|| name.split_once(" - should panic").map_or(name, |(name, _)| name))
+/// Whether it says so of a test: `test fields::a_claim - should panic ... ok`.
+fn has_ended(line: &str) -> bool {
+    let outcome = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... "));
+    outcome.is_some_and(|(_, outcome)| OUTCOMES.iter().any(|start| outcome.starts_with(start)))
 }
 
 /// Where the programs of tests find the standard library that some of them load.
@@ -203,18 +200,15 @@ const LIBRARY_PATH: &str =
 
 #[cfg(test)]
 mod tests {
-    use super::ended_test;
+    use super::has_ended;
 
     #[test]
     fn a_test_ends_with_its_outcome() {
-        assert_eq!(ended_test("test a::b ... ok"), Some("a::b"));
-        assert_eq!(ended_test("test a::b - should panic ... FAILED"), Some("a::b"));
-        assert_eq!(ended_test("test a::b ... ignored, slow"), Some("a::b"));
-        assert_eq!(
-            ended_test("test src/lib.rs - run (line 3) ... ok"),
-            Some("src/lib.rs - run (line 3)")
-        );
-        assert_eq!(ended_test("test result: ok. 3 passed; 0 failed"), None);
-        assert_eq!(ended_test("a test ... ok"), None);
+        for outcome in ["ok", "FAILED", "ignored, slow"] {
+            assert!(has_ended(&format!("test a::b - should panic ... {outcome}")), "{outcome}");
+        }
+        assert!(has_ended("test src/lib.rs - run (line 3) ... ok"));
+        assert!(!has_ended("test result: ok. 3 passed; 0 failed"));
+        assert!(!has_ended("a test ... ok"));
     }
 }
