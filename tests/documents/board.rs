@@ -1,8 +1,13 @@
 //! The dashboard and the alerts, which have metrics by their names and labels.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Mutex;
 
+use lockable_runtime::Locker;
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use serde_json::Value;
+use tokio::runtime::Builder;
 
 use crate::read;
 
@@ -58,6 +63,7 @@ fn the_alerts_are_of_the_first_row_of_the_dashboard() {
 #[track_caller]
 fn assert_grouped_by_labels(expr: &str) {
     let labels = labels();
+    assert_eq!(labels.len(), 5, "{labels:?}");
     let is_label = |word: &str| labels.contains(word) || OF_PROMETHEUS.contains(&word);
     let grouped = expr.split("by (").skip(1).map(|rest| rest.split(')').next().unwrap());
     for label in grouped.flat_map(|labels| labels.split(", ")) {
@@ -93,30 +99,74 @@ fn the_two_settings_of_the_recorder_are_where_the_names_are() {
     }
 }
 
-#[test]
-fn failures_are_counted_under_the_names_of_the_command_line() {
-    let text = read("lockable-runtime/src/types/error.rs");
-    let (_, names) = text.split_once("fn name(self)").unwrap();
-    let (names, _) = names.split_once("\nimpl ").unwrap();
-    let names = names.split("Self::").filter_map(|arm| arm.split_once(" => \""));
-    let names: BTreeMap<_, _> = names.collect();
-    let of_program = read("lockable-cli/src/failure.rs");
-    let arms = of_program.split("LockErrorKind::").filter_map(|arm| arm.split_once(" => (\""));
-    let arms: Vec<_> = arms.map(|(kind, rest)| (kind, rest.split('"').next().unwrap())).collect();
-    assert!(arms.len() >= 7, "{arms:?}");
-    for (kind, name) in arms {
-        assert!(names[kind].starts_with(&format!("{name}\"")), "{kind} is {name}");
+/// What a recorder hears of a lock that is handed off: kinds and names of all metrics, and the labels of those that count
+/// something.
+#[derive(Default)]
+struct Heard {
+    metrics: Mutex<BTreeSet<(String, String)>>,
+    labels: Mutex<BTreeSet<String>>,
+}
+
+impl Heard {
+    fn now() -> Self {
+        let heard = Self::default();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        metrics::with_local_recorder(&heard, || runtime.block_on(hand_off()));
+        heard
+    }
+
+    fn describe(&self, kind: &str, name: &KeyName) {
+        self.metrics.lock().unwrap().insert((kind.to_owned(), name.as_str().to_owned()));
+    }
+
+    fn register(&self, key: &Key) {
+        self.labels.lock().unwrap().extend(key.labels().map(|label| label.key().to_owned()));
     }
 }
 
-/// What the code describes to a recorder: kinds and names.
-fn metrics() -> Vec<(String, String)> {
-    let code = read("lockable-runtime/src/telemetry/counters.rs");
-    let described = code.split("describe_").skip(1);
-    let described = described.filter_map(|rest| rest.split_once("!("));
-    let metric =
-        |(kind, rest): (&str, &str)| (kind.to_owned(), rest.split('"').nth(1).unwrap().to_owned());
-    described.map(metric).collect()
+async fn hand_off() {
+    let locker = Locker::connect("memory://").await.unwrap();
+    let holder = locker.lock("k").acquire().await.unwrap();
+    let next = pin!(locker.lock("k").acquire());
+    let (next, released) = tokio::join!(next, async {
+        tokio::task::yield_now().await;
+        holder.release().await
+    });
+    released.unwrap();
+    next.unwrap().release().await.unwrap();
+}
+
+impl Recorder for Heard {
+    fn describe_counter(&self, name: KeyName, _: Option<Unit>, _: SharedString) {
+        self.describe("counter", &name);
+    }
+
+    fn describe_gauge(&self, name: KeyName, _: Option<Unit>, _: SharedString) {
+        self.describe("gauge", &name);
+    }
+
+    fn describe_histogram(&self, name: KeyName, _: Option<Unit>, _: SharedString) {
+        self.describe("histogram", &name);
+    }
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        self.register(key);
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        self.register(key);
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        self.register(key);
+        Histogram::noop()
+    }
+}
+
+fn metrics() -> BTreeSet<(String, String)> {
+    Heard::now().metrics.into_inner().unwrap()
 }
 
 /// A metric as the exporter names it.
@@ -129,14 +179,8 @@ fn exported(kind: &str, name: &str) -> Vec<String> {
     }
 }
 
-/// The labels that the code gives its metrics.
 fn labels() -> BTreeSet<String> {
-    let code = read("lockable-runtime/src/telemetry/counters.rs");
-    let others = code.split("Some((\"").skip(1).map(|rest| rest.split('"').next().unwrap());
-    let labels: BTreeSet<_> = others.chain(["lock"]).map(str::to_owned).collect();
-    assert_eq!(labels.len(), 5, "{labels:?}");
-    assert!(read("lockable-runtime/src/types/metric_keys.rs").contains("(\"lock\", lock)"));
-    labels
+    Heard::now().labels.into_inner().unwrap()
 }
 
 /// The expressions of all panels.

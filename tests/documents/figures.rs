@@ -1,9 +1,6 @@
 //! The figures of the README, which are those of the tables of the benches, and its length.
 
-use std::fs;
-use std::path::Path;
-
-use crate::{files, read, root};
+use crate::read;
 
 /// Who looks for a lock reads it to its end.
 const MAX_LINES: usize = 210;
@@ -12,45 +9,6 @@ const MAX_LINES: usize = 210;
 fn the_readme_is_short() {
     let lines = read("README.md").lines().count();
     assert!(lines <= MAX_LINES, "{lines} lines");
-}
-
-#[test]
-fn the_readme_has_the_right_number_of_lines_of_code() {
-    let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut parts = readme.split_once("Where its lines go: of about ").unwrap().1;
-    let of_locks = ["lease", "waiters", "hold", "releaser", "worker"];
-    let of_locks = of_locks.map(|room| format!("lockable-runtime/src/{room}"));
-    let of_redis = ["lockable-runtime/src/backend/redis".to_owned()];
-    let all = ["lockable-runtime/src".to_owned()];
-    for (folders, words) in [
-        (&all[..], " lines of code, without tests and comments, "),
-        (&of_redis, " speak to Redis in all its forms"),
-        (&of_locks, " are leases, waiting and releases"),
-    ] {
-        let (before, after) = parts.split_once(words).unwrap_or_else(|| panic!("{words}"));
-        let number = before.rsplit(" and ").next().unwrap().replace(' ', "");
-        let (said, counted) = (number.parse::<usize>().unwrap(), lines_of_code(folders));
-        assert!(said.abs_diff(counted) * 20 <= counted, "{words} {said}, and not {counted}");
-        parts = after;
-    }
-}
-
-/// Without comments, and without the tests beside the code or in files of their own.
-fn lines_of_code(folders: &[String]) -> usize {
-    let files = folders.iter().flat_map(|folder| files(&root().join(folder)));
-    let is_test = |path: &Path| {
-        path.iter().any(|name| ["tests.rs", "tests", "simulation"].iter().any(|test| name == *test))
-    };
-    let is_code = |path: &Path| path.extension().is_some_and(|it| it == "rs");
-    // Above the workspace's folder there is the one of these tests.
-    let files = files.filter(|path| is_code(path) && !is_test(path.strip_prefix(root()).unwrap()));
-    files.map(|path| code_of(&fs::read_to_string(path).unwrap())).sum()
-}
-
-fn code_of(text: &str) -> usize {
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.filter(|line| !line.starts_with("//")).count()
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::process::Command;
 use crate::{blocks, read, root};
 
 /// Goal: the README's first commands add all that its first program needs.
-/// Method: a package outside of the workspace with exactly these, but for where the crates come from. It is
-/// checked, not built, and shares with the workspace what both depend on. `blocks` runs the program.
+/// Method: a package outside of the workspace with exactly these, but for where the crates come from, and without the
+/// client library: the default features add it to what the program is checked with. `blocks` runs the program.
 #[test]
 fn the_first_program_of_the_readme_compiles_with_its_dependencies() {
     let package = Path::new(env!("CARGO_TARGET_TMPDIR")).join("first-function");
@@ -35,6 +35,11 @@ fn target() -> PathBuf {
 fn dependencies(commands: &str) -> String {
     let crates = commands.lines().map(|line| line.strip_prefix("cargo add ").unwrap());
     let lines = crates.map(|added| match added.split_once(" --features ") {
+        None if added == "lockable-runtime" => {
+            let manifest = read("lockable-runtime/Cargo.toml");
+            assert!(manifest.contains("\ndefault = [\"macros\", \"redis\"]\n"), "other defaults");
+            format!("{added} = {{ version = \"*\", default-features = false, features = [\"macros\"] }}\n")
+        }
         Some((name, features)) => {
             let features = features.replace(',', "\", \"");
             format!("{name} = {{ version = \"*\", features = [\"{features}\"] }}\n")
@@ -49,8 +54,7 @@ fn manifest(dependencies: &str) -> String {
     format!(
         "[package]\nname = \"first-function\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\
          [workspace]\n\n[patch.crates-io]\nlockable-runtime = {{ path = '{}' }}\n\n\
-         [profile.dev]\ndebug = \"line-tables-only\"\n\n\
-         [profile.dev.package.\"*\"]\ndebug = false\n",
+         [profile.dev]\ndebug = false\n",
         ours.display()
     )
 }
