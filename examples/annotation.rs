@@ -2,9 +2,8 @@
 //!
 //! One attribute on a function: of several callers at once, one runs and the others are skipped.
 //!
-//! Run it with `cargo run --example annotation`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
-//! the lock in Redis. Watch for one `start` and `end` in each round, and for the info events of the
-//! skipped calls.
+//! In this folder, run it with `cargo run --example annotation`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
+//! the lock in Redis. Watch for one `start` and `end` in each round, and for the info events of the skipped calls.
 
 use std::error::Error;
 use std::time::Duration;

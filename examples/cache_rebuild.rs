@@ -2,8 +2,8 @@
 //!
 //! One request rebuilds it. The others serve what is stale, or wait where there is nothing yet.
 //!
-//! Run it with `cargo run --example cache_rebuild`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
-//! the lock in Redis. Watch how often the database is asked.
+//! In this folder, run it with `cargo run --example cache_rebuild`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to
+//! keep the lock in Redis. Watch how often the database is asked.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering};

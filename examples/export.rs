@@ -3,8 +3,8 @@
 //! Three instances of a service export 15 reports each, under `permits = 3`. A migration of the table that they read
 //! comes in between: it has all permits, so it waits until the exports before it are done, and later ones wait for it.
 //!
-//! Run it with `cargo run --example export`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
-//! the locks in Redis. Watch that never more than three run, and that the migration is alone.
+//! In this folder, run it with `cargo run --example export`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the
+//! locks in Redis. Watch that never more than three run, and that the migration is alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! How do data in Redis refuse the write of a holder that is too late?
 //!
-//! Run it with `LOCKABLE_URL=redis://127.0.0.1:6379 cargo run --example fencing_redis`. Watch for
+//! In this folder, run it with `LOCKABLE_URL=redis://127.0.0.1:6379 cargo run --example fencing_redis`. Watch for
 //! the last write: its holder still believes that it holds the lock.
 
 use std::error::Error;

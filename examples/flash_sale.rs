@@ -2,7 +2,7 @@
 //!
 //! Four hundred buyers come to four instances of a shop at once, first without and then with a lock.
 //!
-//! Run it with `cargo run --example flash_sale`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
+//! In this folder, run it with `cargo run --example flash_sale`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
 //! the lock in Redis. Watch the number of items sold that were not there.
 
 use std::error::Error;

@@ -3,9 +3,9 @@
 //! It takes no new work, lets what runs end within a grace time, drops the rest, and waits for the
 //! releases that are still in the background.
 //!
-//! Run it with `cargo run --example graceful_shutdown`, and press ctrl-c if you like; it sends
-//! itself a SIGTERM after a moment, as an orchestrator would. Set `LOCKABLE_URL=redis://127.0.0.1:6379`
-//! to keep the locks in Redis. Watch for the job that is dropped: its lock is free at the end.
+//! In this folder, run it with `cargo run --example graceful_shutdown`, and press ctrl-c if you like; it sends
+//! itself a SIGTERM after a moment, as an orchestrator would. Set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the
+//! locks in Redis. Watch for the job that is dropped: its lock is free at the end.
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Is there enough time left to commit, how do I ask for more, and what became of my lock?
 //!
-//! Run it with `cargo run --example inspect_and_extend`; set `LOCKABLE_URL=redis://127.0.0.1:6379`
-//! for the lock without an expiry too, which only another program can make. Watch for the three
-//! ways in which a release ends.
+//! In this folder, run it with `cargo run --example inspect_and_extend`; set `LOCKABLE_URL=redis://127.0.0.1:6379`
+//! for the lock without an expiry too, which only another program can make. Watch for the three ways in which a
+//! release ends.
 
 use std::error::Error;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 //!
 //! `lead` campaigns until its body returns or its future is dropped. `watch` gives a handle for the probe.
 //!
-//! Run it with `cargo run --example leader`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the lock in Redis.
-//! Watch for the second replica, which leads when the first one shuts down.
+//! In this folder, run it with `cargo run --example leader`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the
+//! lock in Redis. Watch for the second replica, which leads when the first one shuts down.
 
 use std::error::Error;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 //! `renew` keeps the lease alive while the body runs; when `max_hold` is over, the body is stopped,
 //! the lock is released, and the call says so.
 //!
-//! Run it with `cargo run --example long_job`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the
-//! lock in Redis. Watch for the other instance, which finds the lock busy long after `expire`.
+//! In this folder, run it with `cargo run --example long_job`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
+//! the lock in Redis. Watch for the other instance, which finds the lock busy long after `expire`.
 
 use std::error::Error;
 use std::sync::Arc;

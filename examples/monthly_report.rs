@@ -3,8 +3,8 @@
 //! With `once` a call that ended well leaves its lock done: no other call of that key runs its body until the
 //! period is over. A call that failed leaves nothing behind.
 //!
-//! Run it with `cargo run --example monthly_report`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the lock in
-//! Redis. Watch for the first report, which fails, and for the calls that wait for the second one.
+//! In this folder, run it with `cargo run --example monthly_report`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to
+//! keep the lock in Redis. Watch for the first report, which fails, and for the calls that wait for the second one.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering};

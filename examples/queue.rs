@@ -3,8 +3,8 @@
 //! Four hundred requests, a hundred at a time, come to fifty instances of a shop and take from a
 //! stock of four hundred while more than ten are left.
 //!
-//! Run it with `cargo run --example queue`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to
-//! keep the locks in Redis. Watch the retries and the time: the stock ends at ten either way.
+//! In this folder, run it with `cargo run --example queue`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the
+//! locks in Redis. Watch the retries and the time: the stock ends at ten either way.
 
 use std::error::Error;
 use std::sync::Arc;

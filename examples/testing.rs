@@ -1,8 +1,8 @@
 //! How to test a decorated function: that it ships, that it does not when the order is busy or the
 //! server is unavailable, and that it stops when its lock is lost.
 //!
-//! Run it with `cargo run --example testing`; no server is needed. In a project of yours the functions
-//! under `main` belong in `mod tests`, each with `#[tokio::test]`. Watch for the line of each path.
+//! In this folder, run it with `cargo run --example testing`; no server is needed. In a project of yours the
+//! functions under `main` belong in `mod tests`, each with `#[tokio::test]`. Watch for the line of each path.
 
 use std::future::{Future, pending, ready};
 

@@ -3,7 +3,7 @@
 //! Three instances of a bank move money between six accounts, in both directions at the same time. Each transfer
 //! holds the locks of its two accounts, and an audit holds those of all.
 //!
-//! Run it with `cargo run --example transfer`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
+//! In this folder, run it with `cargo run --example transfer`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
 //! the locks in Redis. Watch that every audit finds the same sum.
 
 use std::error::Error;

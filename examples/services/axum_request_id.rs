@@ -2,10 +2,10 @@
 //!
 //! The request's id, from the header `Req-Id`, is the end of the lock's value in Redis.
 //!
-//! Run it with `cargo run --example axum_request_id`; it sends a few requests to itself and ends. Set
-//! `LOCKABLE_URL=redis://127.0.0.1:6379` and watch `redis-cli MONITOR` to see the values, and `PORT`
-//! for a port of your choice. Watch for one request that is refused while another one pays, and for
-//! the same id in the lock and in the response.
+//! In this folder, run it with `cargo run --example axum_request_id`; it sends a few requests to itself and ends.
+//! Set `LOCKABLE_URL=redis://127.0.0.1:6379` and watch `redis-cli MONITOR` to see the values, and `PORT` for a port
+//! of your choice. Watch for one request that is refused while another one pays, and for the same id in the lock
+//! and in the response.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,12 +1,13 @@
 //! Metrics of locks for Prometheus: `/metrics` of a service, and the names that the dashboard
 //! [`grafana.json`](grafana.json) draws and [`alerts.yml`](alerts.yml) watches.
 //!
-//! Run it with `cargo run --example prometheus`; it runs some calls that contend for one lock, asks
-//! its own `/metrics`, and ends. With `-- serve` it repeats such calls, and listens on the port `PORT` of the address
-//! `BIND`, for a Prometheus to scrape, until ctrl-c or SIGTERM: [`../observability`](../observability/compose.yaml)
-//! has one, and the dashboard. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with
-//! several calls in one process most grants are local. And for the label `lock`, by which the dashboard shows
-//! each lock on its own: it is the key template, so the two functions share it, and never the key.
+//! In this folder, run it with `cargo run --example prometheus`; it runs some calls that contend for one lock, asks
+//! its own `/metrics`, and ends. With `-- serve` it repeats such calls, and listens on the port `PORT` of the
+//! address `BIND`, for a Prometheus to scrape, until ctrl-c or SIGTERM:
+//! [`../observability`](../observability/compose.yaml) has one, and the dashboard. Set
+//! `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with several calls in one
+//! process most grants are local. And for the label `lock`, by which the dashboard shows each lock on its own: it
+//! is the key template, so the two functions share it, and never the key.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,9 +1,9 @@
 //! What a lock logs through `tracing`: its spans and events, with the key, the key template and the function as
 //! `lock` and `function`, the fencing token, and the times.
 //!
-//! Run it with `cargo run --example tracing`; set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch
-//! for the body's own line inside of its span `hold`, for the second call's `waited`, and for the warning
-//! of a body that used most of its lease. `cargo run --example tracing -- redact` redacts the keys.
+//! In this folder, run it with `cargo run --example tracing`; set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis.
+//! Watch for the body's own line inside of its span `hold`, for the second call's `waited`, and for the warning of
+//! a body that used most of its lease. `cargo run --example tracing -- redact` redacts the keys.
 
 use std::error::Error;
 use std::time::Duration;
