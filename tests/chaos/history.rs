@@ -89,7 +89,7 @@ pub(crate) struct Fault {
     pub(crate) lost: Option<u64>,
 }
 
-/// `sample KEY AT AFTER PACE OWNER TTL`: what the server had at a lock's key; `-` is nothing.
+/// `sample KEY AT AFTER OWNER TTL`: what the server had at a lock's key; `-` is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) key: String,
@@ -97,8 +97,6 @@ pub(crate) struct Sample {
     pub(crate) at: u64,
     /// After it had answered.
     pub(crate) after: u64,
-    /// The milliseconds that the machine has given to the process that looked.
-    pub(crate) pace: u64,
     /// A hash of the owner token.
     pub(crate) owner: Option<String>,
     /// In milliseconds.
@@ -236,12 +234,11 @@ fn fault(words: &[&str]) -> Option<Fault> {
 }
 
 fn sample(words: &[&str]) -> Option<Sample> {
-    let [key, at, after, pace, owner, ttl] = words else { return None };
+    let [key, at, after, owner, ttl] = words else { return None };
     Some(Sample {
         key: (*key).to_owned(),
         at: at.parse().ok()?,
         after: after.parse().ok()?,
-        pace: pace.parse().ok()?,
         owner: Some((*owner).to_owned()).filter(|owner| owner != "-"),
         ttl: ttl.parse().unwrap_or_default(),
     })

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lockable_tests::{Pace, Server};
+use lockable_tests::Server;
 use redis::{Client, Connection, ConnectionLike, RedisError, RedisResult, Value};
 
 use crate::nap;
@@ -18,17 +18,17 @@ type Look = (Option<String>, i64);
 
 /// Writes samples until `ends`.
 pub(crate) fn watch(world: &World, ends: &AtomicBool) {
-    let (pace, mut connections) = (Pace::start(), HashMap::new());
+    let mut connections = HashMap::new();
     while !ends.load(Ordering::Relaxed) {
         nap(BETWEEN);
         for server in world.servers.running() {
             let before = boot_time();
             let Ok(looks) = look(&mut connections, server) else { continue };
-            let (after, pace) = (boot_time(), pace.elapsed().as_millis());
+            let after = boot_time();
             for (lock, look) in LOCKS.iter().zip(looks) {
                 let Ok((owner, ttl)) = look else { continue };
                 let owner = owner.map_or_else(|| "-".to_owned(), |owner| hash(&owner));
-                let line = format_args!("sample {lock} {before} {after} {pace} {owner} {ttl}");
+                let line = format_args!("sample {lock} {before} {after} {owner} {ttl}");
                 world.record.write(line);
             }
         }

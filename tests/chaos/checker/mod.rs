@@ -60,11 +60,12 @@ pub(crate) fn judge(history: &History) -> Verdict {
     let waits = by_key(&history.waits, |wait| &wait.key);
     let parts = by_key(&history.parts, |part| &part.key);
     let holds = by_key(&history.holds, |hold| &hold.key);
+    let work = Work::of(&history.holds);
     for (key, samples) in by_key(&history.samples, |sample| &sample.key) {
         let of = |map: &BTreeMap<_, Vec<_>>| map.get(key).cloned().unwrap_or_default();
-        verdict.take_idle(&samples, &of(&waits), history);
+        verdict.take_idle(&samples, &of(&waits), history, &work);
         let holds = holds.get(key).cloned().unwrap_or_default();
-        verdict.take_orphans(&samples, &holds, &of(&parts), history);
+        verdict.take_orphans(&samples, &holds, &of(&parts), history, &work);
     }
     verdict.take_leftovers(history);
     verdict
@@ -164,7 +165,7 @@ impl Verdict {
     }
 
     /// A lock that is free while a call waits for it.
-    fn take_idle(&mut self, samples: &[&Sample], waits: &[&Wait], history: &History) {
+    fn take_idle(&mut self, samples: &[&Sample], waits: &[&Wait], history: &History, work: &Work) {
         // Of most, none has to be looked at again and again.
         let is_long = |wait: &&Wait| wait.end == 0 || wait.end > wait.begin + millis(IDLE_MILLIS);
         let waits: Vec<_> = waits.iter().copied().filter(is_long).collect();
@@ -180,8 +181,7 @@ impl Verdict {
                 free.push_back(sample);
             }
             last = Some(sample);
-            // A busy machine takes longer for the same.
-            let is_too_long = |start: &Sample| sample.pace - start.pace > IDLE_MILLIS;
+            let is_too_long = |start: &Sample| work.has_passed(start, sample, IDLE_MILLIS);
             while free.get(1).is_some_and(|next| is_too_long(next)) {
                 free.pop_front();
             }
@@ -209,6 +209,7 @@ impl Verdict {
         holds: &[&Hold],
         parts: &[&Wait],
         history: &History,
+        work: &Work,
     ) {
         let mut since: Option<&Sample> = None;
         let mut last: Option<&Sample> = None;
@@ -219,7 +220,7 @@ impl Verdict {
             since = since.filter(|_| is_same && !is_gap).or(is_taken.then_some(*sample));
             last = Some(sample);
             let Some(start) = since.filter(|_| is_taken) else { continue };
-            let long = sample.pace.saturating_sub(start.pace) > ORPHAN_MILLIS;
+            let long = work.has_passed(start, sample, ORPHAN_MILLIS);
             let is_believed = || {
                 let is_there = |begin, end| begin <= sample.at && end >= start.at;
                 holds.iter().any(|hold| is_there(hold.begin, hold.end))
@@ -245,6 +246,26 @@ impl Verdict {
                 self.violate(format_args!("{what} grew: {begin:?}, then {end:?}"));
             }
         }
+    }
+}
+
+/// When holders began, of any lock.
+struct Work(Vec<u64>);
+
+impl Work {
+    fn of(holds: &[Hold]) -> Self {
+        let mut begins: Vec<_> = holds.iter().map(|hold| hold.begin).collect();
+        begins.sort_unstable();
+        Self(begins)
+    }
+
+    /// Whether it was that long from one look to another, and calls were served as many as follow in the last part of
+    /// that: a call that waits asks by itself after a second, and what it asks is answered before that of others who
+    /// come later. A machine that stalls serves none.
+    fn has_passed(&self, start: &Sample, end: &Sample, time: u64) -> bool {
+        let is_before = |moment: u64| self.0.partition_point(|begin| *begin <= moment);
+        let served = is_before(end.at) - is_before(end.at.min(start.at + millis(1_000)));
+        end.at - start.at > millis(time) && served >= MANY
     }
 }
 
@@ -274,6 +295,9 @@ const MASTERS: u64 = 3;
 
 /// Of each, for a run that says something.
 const FEWEST: usize = 20;
+
+/// What some processes serve in a fraction of a second.
+const MANY: usize = 50;
 
 /// How long a lock may be free while a call waits for it.
 const IDLE_MILLIS: u64 = 2_000;

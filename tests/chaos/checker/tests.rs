@@ -45,7 +45,15 @@ fn samples(begin: u64, end: u64, owner: &str) -> impl Iterator<Item = String> {
 }
 
 fn sample(moment: u64, owner: &str, ttl: u64) -> String {
-    format!("sample k {} {} {moment} {owner} {ttl}", at(moment), at(moment))
+    format!("sample k {} {} {owner} {ttl}", at(moment), at(moment))
+}
+
+/// Another lock, which is served every 10 ms.
+fn work(begin: u64, end: u64) -> impl Iterator<Item = String> {
+    (begin..end).step_by(10).map(|moment| {
+        let (begin, end) = (at(moment), at(moment + 1));
+        format!("hold 9 other {} {end} {begin} {end} 0 -", moment + 1)
+    })
 }
 
 fn wait(pid: u32, begin: u64, end: u64) -> String {
@@ -146,8 +154,8 @@ fn a_poll_after_the_deadline_is_found() {
 #[test]
 fn a_free_lock_beside_a_waiter_is_found_once_it_is_calm() {
     let with = |lines: &[String]| {
-        let samples: Vec<_> = samples(0, 2_500, "-").collect();
-        [&samples[..], lines].concat()
+        let looks: Vec<_> = samples(0, 2_500, "-").chain(work(0, 2_500)).collect();
+        [&looks[..], lines].concat()
     };
     assert_found(&with(&[wait(1, 0, 0)]), "a free lock and a waiter");
     assert_found(&with(&[wait(1, 0, 2_600)]), "a free lock and a waiter");
@@ -157,20 +165,30 @@ fn a_free_lock_beside_a_waiter_is_found_once_it_is_calm() {
     let gone = format!("gone 1 {}", at(1_000));
     assert_eq!(violations(&with(&[wait(1, 0, 0), gone])), [""; 0]);
     let taken: Vec<_> = samples(0, 1_000, "-").chain(samples(1_100, 1_100, "a")).collect();
-    let lines = [&taken[..], &samples(1_200, 3_000, "-").collect::<Vec<_>>(), &[wait(1, 0, 0)]];
-    assert_eq!(violations(&lines.concat()), [""; 0]);
+    let later: Vec<_> = samples(1_200, 3_000, "-").chain(work(0, 3_000)).collect();
+    assert_eq!(violations(&[&taken[..], &later, &[wait(1, 0, 0)]].concat()), [""; 0]);
+}
+
+#[test]
+fn where_no_one_is_served_no_time_passes() {
+    for owner in ["-", "a"] {
+        let until = |end| -> Vec<_> { samples(0, 2_900, owner).chain(work(0, end)).collect() };
+        let with = |end| [&until(end)[..], &[wait(1, 0, 0)]].concat();
+        assert_eq!(violations(&with(1_100)), [""; 0]);
+        assert_eq!(violations(&with(2_900)).len(), 1);
+    }
 }
 
 #[test]
 fn a_lock_without_a_holder_is_found_where_nothing_was_cut() {
     let with = |lines: &[String]| {
-        let samples: Vec<_> = samples(0, 2_900, "a").collect();
-        [&samples[..], lines].concat()
+        let looks: Vec<_> = samples(0, 2_900, "a").chain(work(0, 2_900)).collect();
+        [&looks[..], lines].concat()
     };
     assert_found(&with(&[]), "a lock without a holder");
     assert_eq!(violations(&with(&[hold(1, 5, 100, 200)])), [""; 0]);
     assert_eq!(violations(&with(&[fault("cut", 100, 200, "-")])), [""; 0]);
-    let two = samples(0, 1_500, "a").chain(samples(1_600, 3_000, "b"));
+    let two = samples(0, 1_500, "a").chain(samples(1_600, 3_000, "b")).chain(work(0, 3_000));
     assert_eq!(violations(&two.collect::<Vec<_>>()), [""; 0]);
     let part = format!("part 1 1 k {} 0", at(500));
     assert_eq!(violations(&with(&[part])), [""; 0]);
