@@ -1,4 +1,6 @@
 //! `cargo xtask timings`: how long things take, alone on this machine.
+//!
+//! See "Why is a bound on time no test?" in DESIGN.md.
 
 use crate::{redis, shell};
 
