@@ -296,8 +296,8 @@ const MASTERS: u64 = 3;
 /// Of each, for a run that says something.
 const FEWEST: usize = 20;
 
-/// What some processes serve in a fraction of a second.
-const MANY: usize = 50;
+/// What a few processes, which faults hold up, serve in a fraction of a second.
+const MANY: usize = 10;
 
 /// How long a lock may be free while a call waits for it.
 const IDLE_MILLIS: u64 = 2_000;
