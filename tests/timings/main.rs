@@ -7,7 +7,11 @@ use std::env;
 use std::process::ExitCode;
 use std::time::Duration;
 
+mod crowds;
+mod failovers;
 mod machine;
+mod program;
+mod shares;
 mod waiting;
 
 use machine::Machine;
@@ -28,7 +32,14 @@ impl Figure {
 /// What belongs together, and is measured in one go.
 type Measure = fn() -> Vec<Figure>;
 
-const GROUPS: &[(&str, Measure)] = &[("hand-off", waiting::hand_off)];
+const GROUPS: &[(&str, Measure)] = &[
+    ("hand-off", waiting::hand_off),
+    ("failovers with Sentinels", failovers::sentinel),
+    ("failovers in a cluster", failovers::cluster),
+    ("sets", shares::sets),
+    ("permits", shares::permits),
+    ("lockable run", program::command),
+];
 
 fn main() -> ExitCode {
     // Cargo adds `--bench`.
