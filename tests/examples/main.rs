@@ -8,14 +8,14 @@ use std::env::{self, consts::EXE_SUFFIX};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use lockable_tests::{Admin, Pace, Program, Server};
+use lockable_tests::wait::HANG;
+use lockable_tests::{Admin, Program, Server};
 use serde_json::Value;
 
 #[test]
 fn every_example_runs_without_set_up() {
-    assert_all(|_, program| program.env_remove("LOCKABLE_URL").run(LIMIT));
+    assert_all(|_, program| program.env_remove("LOCKABLE_URL").run(HANG));
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn every_example_runs_on_redis() {
         let server = Server::start();
         let admin = server.admin();
         let before = connections(&admin);
-        let said = program.env("LOCKABLE_URL", &server.url()).run(LIMIT)?;
+        let said = program.env("LOCKABLE_URL", &server.url()).run(HANG)?;
         if example.takes_url() && connections(&admin) == before {
             return Err(format!("it never connected to the server of LOCKABLE_URL\n{said}"));
         }
@@ -43,9 +43,6 @@ fn every_example_is_in_the_list_with_its_question() {
     let missing: Vec<_> = missing.map(|example| example.name).collect();
     assert!(missing.is_empty(), "not in examples/README.md: {missing:?}");
 }
-
-/// Ten times what the slowest takes on a machine that has nothing else to do.
-const LIMIT: Duration = Duration::from_secs(60);
 
 struct Example {
     name: String,
@@ -75,38 +72,18 @@ const BUILD: &str = "`cargo test --workspace --all-features --no-run`";
 /// What a panic writes; one of the library's own thread does not end the process.
 const PANIC: &str = " panicked at ";
 
-/// Runs one after the other, because they measure time; fails with all that ended badly.
+/// Runs one after the other, because their deadlines and leases are those of users; fails with all that ended badly.
 fn assert_all(run: impl Fn(&Example, Program) -> Result<String, String>) {
     let mut failures = Vec::new();
     for example in examples() {
         let program = || Program::new(example.executable()).env_remove("REDIS_URL");
-        match outcome(|| run(&example, program())) {
-            Ok(said) => println!("{}:\n{said}", example.name),
-            Err(failure) => failures.push(format!("{}: {failure}", example.name)),
+        match run(&example, program()) {
+            Ok(said) if !said.contains(PANIC) => println!("{}:\n{said}", example.name),
+            Ok(failure) | Err(failure) => failures.push(format!("{}: {failure}", example.name)),
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
-
-/// What an example says. It runs again where the machine has stalled for longer than its locks and its deadlines, which
-/// are those of users.
-fn outcome(run: impl Fn() -> Result<String, String>) -> Result<String, String> {
-    let mut failure = String::new();
-    for _ in 0..3 {
-        let pace = Pace::start();
-        failure = match run() {
-            Ok(said) if !said.contains(PANIC) => return Ok(said),
-            Ok(failure) | Err(failure) => failure,
-        };
-        if pace.lag() < STALL {
-            break;
-        }
-    }
-    Err(failure)
-}
-
-/// The first lease of a hand-off, and the deadline of a command.
-const STALL: Duration = Duration::from_secs(1);
 
 /// How many connections the server has taken.
 fn connections(admin: &Admin) -> String {
