@@ -23,24 +23,37 @@ pub(crate) fn run() -> bool {
     check::run_all([CHECK].iter())
 }
 
-/// A program, and a part of what it prints on its servers.
+/// A program, and a part of what it prints without its servers and on them.
 struct Example {
     name: &'static str,
+    alone: &'static str,
     prints: &'static str,
 }
 
-const EXAMPLES: [Example; 5] = [
-    Example { name: "actix", prints: "order 7: 409, another request pays it" },
-    Example { name: ON_POSTGRES, prints: "late holder: its withdrawal of 50 is refused" },
-    Example { name: "leader_probe", prints: "the second replica: GET /ready: HTTP/1.1 200 OK" },
-    Example { name: "opentelemetry", prints: "Name         : hold" },
-    Example { name: "queue_worker", prints: "4 messages, 3 invoices sent" },
+const EXAMPLES: [Example; 8] = [
+    needs_server("actix", "order 7: 409, another request pays it"),
+    needs_server(ON_POSTGRES, "late holder: its withdrawal of 50 is refused"),
+    needs_server("leader_probe", "the second replica: GET /ready: HTTP/1.1 200 OK"),
+    needs_server("opentelemetry", "Name         : hold"),
+    needs_server("queue_worker", "4 messages, 3 invoices sent"),
+    runs_alone("fencing_sql", "late holder:  its withdrawal of 50 is refused"),
+    runs_alone("scheduled_job", " reports, "),
+    runs_alone("ticket", " deliveries refused"),
 ];
+
+const fn needs_server(name: &'static str, prints: &'static str) -> Example {
+    Example { name, alone: WITHOUT, prints }
+}
+
+/// It has its locks in memory without a server.
+const fn runs_alone(name: &'static str, prints: &'static str) -> Example {
+    Example { name, alone: prints, prints }
+}
 
 /// The only one that needs PostgreSQL.
 const ON_POSTGRES: &str = "fencing_postgres";
 
-/// What each of them prints without its servers.
+/// What those print without their servers that need them.
 const WITHOUT: &str = " is not set. With ";
 
 fn all() -> Result<Outcome, String> {
@@ -49,7 +62,7 @@ fn all() -> Result<Outcome, String> {
     let redis = Redis::start()?;
     let postgres = postgres::programs().map(|folder| Postgres::start(&folder)).transpose()?;
     for example in &EXAMPLES {
-        example.run(&[], WITHOUT)?;
+        example.run(&[], example.alone)?;
         let mut servers = vec![("LOCKABLE_URL", redis.url())];
         servers.extend(postgres.iter().map(|postgres| ("DATABASE_URL", postgres.url())));
         if postgres.is_some() || example.name != ON_POSTGRES {

@@ -4,7 +4,7 @@
 //! reads what this one wrote. The first statement of the transaction has the fencing token in its `WHERE`
 //! clause. It changes no row if a newer holder was there before; otherwise it locks the row until the commit.
 //!
-//! In this folder, run it with `cargo run --example fencing_sql`; it needs no server, because the database is
+//! In this folder, run it with `cargo run --bin fencing_sql`; it needs no server, because the database is
 //! SQLite in memory. Watch for the last withdrawal: its holder still believes that it holds the lock.
 //!
 //! The statements are the same in PostgreSQL, where the columns are `BIGINT`.

@@ -4,7 +4,7 @@
 //! ticket, and puts the ticket's text into the message. The queue delivers each message twice here, as queues do now
 //! and then; the ticket is redeemed once.
 //!
-//! In this folder, run it with `cargo run --example ticket`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the
+//! In this folder, run it with `cargo run --bin ticket`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the
 //! locks in Redis. Watch for one invoice for each order, and for the request that is refused while the worker is to
 //! come.
 

@@ -7,7 +7,7 @@
 //! `tokio-cron-scheduler` passes no fire time. There the key contains the current time, rounded down to the
 //! period of the schedule: the date, for a job that runs once a day.
 //!
-//! In this folder, run it with `cargo run --example scheduled_job`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to
+//! In this folder, run it with `cargo run --bin scheduled_job`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to
 //! keep the locks in Redis. Watch for one report each second, whichever replica makes it.
 
 // Sources: https://docs.rs/apalis-cron/1.0.0/apalis_cron/struct.Tick.html and, for the arguments of a job,
