@@ -135,7 +135,9 @@ impl Tests {
         let binary = self.binaries.iter().find(|binary| binary.name == suite);
         let suite = Suite::of(binary.ok_or_else(missing)?, &self.around)?;
         let mut command = suite.one(name).ok_or_else(missing)?;
-        let output = command.env(copy::VARIABLE, bug).stdin(Stdio::null()).output();
+        // A bug may keep an event away for ever: on a quiet machine, none takes longer.
+        command.env(copy::VARIABLE, bug).env("LOCKABLE_HANG_SECONDS", "20");
+        let output = command.stdin(Stdio::null()).output();
         let output = output.map_err(|error| format!("{command:?}: {error}"))?;
         let printed = [output.stdout, output.stderr].concat();
         let printed = String::from_utf8_lossy(&printed);
