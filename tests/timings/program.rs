@@ -1,7 +1,6 @@
 //! How late a command ends under `lockable run`.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 use std::{env, fs};
 
@@ -14,7 +13,7 @@ use crate::Figure;
 /// The longest of a few times each. The watcher's deadline is earlier than the end of the lease by a twentieth of it,
 /// which is ten times the bound.
 pub(crate) fn command() -> Vec<Figure> {
-    let program = build();
+    let program = program();
     let longest = |end: fn(&mut Run) -> Duration| {
         (0..TIMES).map(|_| Run::start(&program).late(end)).max().unwrap_or_default()
     };
@@ -93,18 +92,10 @@ fn field(process: &str, number: usize) -> Option<String> {
     rest.split_whitespace().nth(number).map(str::to_owned)
 }
 
-/// The program, in the profile of these timings.
-fn build() -> PathBuf {
+/// The program, which `cargo xtask timings` has built.
+fn program() -> PathBuf {
     let this = env::current_exe().expect("this program has a file");
-    let folder = this.ancestors().nth(2).expect("it is in `deps`").to_owned();
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "-p", "lockable-cli", "--bin", "lockable"]);
-    if folder.ends_with("release") {
-        cargo.arg("--release");
-    }
-    let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs");
-    assert!(status.success(), "`lockable` cannot be built");
-    folder.join("lockable")
+    this.ancestors().nth(2).expect("it is in `deps`").join("lockable")
 }
 
 fn boot_time() -> Duration {

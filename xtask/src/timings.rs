@@ -9,6 +9,7 @@ pub(crate) const USAGE: &str = "timings [NAME]";
 /// All rows, or those with that in their names.
 pub(crate) fn run(names: impl Iterator<Item = String>) -> Result<bool, String> {
     redis::prepare()?;
+    shell::output(&mut shell::cargo(&["build", "-p", "lockable-cli"]))?;
     // In the profile of the tests, which have built most of it.
     let bench = ["bench", "--profile", "dev", "-p", "lockable-tests", "--bench", "timings", "--"];
     Ok(shell::show(shell::cargo(&bench).args(names)))
