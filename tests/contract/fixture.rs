@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
 use lockable_runtime::{LockError, LockGuard, LockRequest, Locker, LockerBuilder};
+use lockable_tests::wait::{self, HANG};
 use tokio::runtime::{Builder, Runtime};
 
 mod bare;
@@ -42,11 +43,12 @@ pub(crate) trait Fixture: Sync {
     /// A lease to wait for the end of. On a busy machine it may end between any two steps of a claim.
     fn short(&self) -> Duration;
 
-    /// A lease that is renewed while a claim takes its steps.
+    /// A lease that is renewed while a claim takes its steps. Its renewal is waited for; only a machine that stands still
+    /// for most of it misses that.
     fn lease(&self) -> Duration;
 
-    /// How many of these leases a claim may let pass.
-    fn leases(&self) -> u32;
+    /// Whether no time passes between the steps of a claim on one thread, so that it can say how long something takes.
+    fn is_exact(&self) -> bool;
 
     /// One more store of this backend.
     fn another(&self) -> Box<Store>;
@@ -103,7 +105,6 @@ impl Store {
         self.builder().connect().await.unwrap()
     }
 
-    /// No machine is so slow that these deadlines are missed.
     pub(crate) fn builder(&self) -> LockerBuilder {
         let builder = Locker::builder().url(self.url()).expire(AMPLE);
         builder.command_deadline(LIMIT).connect_deadline(LIMIT)
@@ -157,16 +158,9 @@ pub(crate) fn many_threads<F: Fixture + 'static>(start: fn() -> F, claim: Claim<
 
 /// Fails a test that hangs. The limit is real time, whatever the runtime's clock does.
 fn within_limit(test: impl FnOnce() + Send + 'static) {
-    let (ended, end) = channel();
     let name = thread::current().name().unwrap_or_default().to_owned();
-    let thread = thread::Builder::new().name(name).spawn(move || {
-        // Dropped at the end, also by a panic.
-        let _ended: Sender<()> = ended;
-        test();
-    });
-    let thread = thread.expect("a thread can start");
-    let hangs = end.recv_timeout(TEST_LIMIT) == Err(RecvTimeoutError::Timeout);
-    assert!(!hangs, "the test has not ended within {TEST_LIMIT:?}");
+    let thread = thread::Builder::new().name(name).spawn(test).expect("a thread can start");
+    wait::until(TEST_LIMIT, || thread.is_finished());
     thread.join().unwrap_or_else(|panic| resume_unwind(panic));
 }
 
@@ -199,8 +193,8 @@ async fn assert_clean(store: &Store) {
 /// runtime were idle.
 pub(crate) async fn drained() {
     let (done, is_done) = channel::<()>();
-    let busy = tokio::task::spawn_blocking(move || is_done.recv_timeout(DRAIN_LIMIT));
-    lockable_runtime::shutdown(DRAIN_LIMIT).await.unwrap();
+    let busy = tokio::task::spawn_blocking(move || is_done.recv_timeout(HANG));
+    lockable_runtime::shutdown(HANG).await.unwrap();
     drop(done);
     drop(busy.await);
 }
@@ -215,23 +209,19 @@ pub(crate) const FENCE: &str = "lockable:fence:{4EB}";
 /// The only names that may stay when no lock is held.
 const FENCES: &str = "lockable:fence:";
 
-/// How long a fence counter may stay, for leases of at most a minute. It is ten minutes, but the clocks of
-/// two paused runtimes may differ a little.
-const FENCE_LIFE: Duration = Duration::from_secs(601);
+/// How long a fence counter may stay: ten times the longest lease, which is twice an ample one. The clocks of two paused
+/// runtimes may differ a little.
+const FENCE_LIFE: Duration = Duration::from_secs(20 * 300 + 1);
 
-/// How long the background may take. It is the same for all tests of this process, so this is
-/// longer than what one that failed leaves to it.
-const DRAIN_LIMIT: Duration = Duration::from_secs(30);
-
-/// Far more than the longest test takes: only one that hangs reaches it.
-const TEST_LIMIT: Duration = Duration::from_secs(300);
+/// Only a test that hangs takes so long; less than an ample lease, so that no end of one hides that.
+const TEST_LIMIT: Duration = Duration::from_secs(240);
 
 /// The lease of a lock that no claim lets pass.
-pub(crate) const AMPLE: Duration = Duration::from_secs(20);
+pub(crate) const AMPLE: Duration = Duration::from_secs(300);
 
-/// How long a state may be waited for; less than an ample lease, so that a lock that was left behind is
-/// noticed.
-pub(crate) const LIMIT: Duration = Duration::from_secs(15);
+/// The deadlines and limits that no claim lets pass: longer than any state is waited for, and less than an ample lease,
+/// so that a lock that was left behind is noticed, also by a paused clock.
+pub(crate) const LIMIT: Duration = Duration::from_secs(200);
 
 /// The lock `order:7`, which must be free.
 pub(crate) async fn hold(locker: &Locker) -> LockGuard {
@@ -243,7 +233,7 @@ pub(crate) async fn hold_shortly(store: &Store, locker: &Locker) -> LockGuard {
     in_time(|| locker.lock(KEY).expire(store.short())).await
 }
 
-/// The guard of a short lease. It is asked for once more where a busy machine lets the lease end before its answer.
+/// The guard of a short lease. An answer that comes after the lease's end is an error, and the question is put again.
 pub(crate) async fn in_time(request: impl Fn() -> LockRequest) -> LockGuard {
     loop {
         match request().acquire().await {
@@ -253,8 +243,7 @@ pub(crate) async fn in_time(request: impl Fn() -> LockRequest) -> LockGuard {
     }
 }
 
-/// What comes of a body under a short lease. It is run once more where a busy machine lets the lease end before its
-/// start.
+/// What comes of a body under a short lease, which may end before the body starts: then it is asked for again.
 pub(crate) async fn run_in_time<T>(
     request: impl Fn() -> LockRequest,
     body: impl AsyncFn() -> T,
@@ -277,20 +266,23 @@ pub(crate) async fn hold_renewed(store: &Store, locker: &Locker) -> LockGuard {
     locker.lock(KEY).expire(store.lease()).renew().try_acquire().await.unwrap().unwrap()
 }
 
-/// Fails when something is asked of the store in each time that no renewal waits for. A machine that stalls may be late
-/// with something else in the first.
+/// Returns when nothing was asked of the store for a time that no renewal waits for, which never comes where something is
+/// still renewed.
 pub(crate) async fn assert_quiet(store: &Store) {
     let look = || (store.requests(), store.locks());
-    let mut before = look();
-    for _ in 0..3 {
+    wait::until_async(HANG, async || {
+        let before = look();
         store.elapse(store.lease() / 2).await;
-        let after = look();
-        if after == before {
-            return;
-        }
-        before = after;
-    }
-    panic!("something is still renewed: {before:?}");
+        look() == before
+    })
+    .await;
+}
+
+/// Fails when a release found anything but its lock, or that it was lost: one that was handed off has a lease of a second
+/// at first, which a slow machine may let end.
+#[track_caller]
+pub(crate) fn assert_released(release: &Result<(), LockError>) {
+    assert!(release.as_ref().err().is_none_or(LockError::is_lost), "{release:?}");
 }
 
 /// The value of a future that is there at its first poll.

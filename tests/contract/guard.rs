@@ -37,24 +37,22 @@ every_claim! { redis_alone: Redis, one_thread, [
 /// A wait for the loss that began before the extension does not end with the first lease.
 async fn an_extended_lock_ends_with_its_second_lease(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    loop {
-        let guard = hold_shortly(store, &locker).await;
-        let mut lost = pin!(guard.lease().lost());
-        let (start, waits) = (Instant::now(), at_once(lost.as_mut()).is_none());
-        if !waits || guard.lease().extend(store.lease()).await.is_err() {
-            // The machine was busy until the first lease was over.
-            continue;
-        }
-        store.elapse(store.short() * 5 / 4).await;
-        let next = other.lock(KEY).try_acquire().await.unwrap();
-        assert!(next.is_none() || !guard.lease().is_held());
-        drop(next);
-        let error = lost.await;
-        assert!(error.is_lost() && error.to_string().contains("its lease ended"), "{error}");
-        assert!(start.elapsed() >= store.lease() * 19 / 20);
-        store.pass(NAME).await;
-        return hold(&other).await.release().await.unwrap();
+    let (second, guard) = (4 * store.short(), hold_shortly(store, &locker).await);
+    let mut lost = pin!(guard.lease().lost());
+    let (start, waits) = (Instant::now(), at_once(lost.as_mut()).is_none());
+    if !waits || guard.lease().extend(second).await.is_err() {
+        // The first lease was over before.
+        return assert!(!store.is_exact() && guard.lease().is_lost());
     }
+    store.elapse(store.short() * 5 / 4).await;
+    let next = other.lock(KEY).try_acquire().await.unwrap();
+    assert!(next.is_none() || !guard.lease().is_held());
+    drop(next);
+    let error = lost.await;
+    assert!(error.is_lost() && error.to_string().contains("its lease ended"), "{error}");
+    assert!(start.elapsed() >= second * 19 / 20);
+    store.pass(NAME).await;
+    hold(&other).await.release().await.unwrap();
 }
 
 async fn an_extension_lasts_here_and_in_the_store(store: &Store) {
@@ -62,12 +60,9 @@ async fn an_extension_lasts_here_and_in_the_store(store: &Store) {
     let (token, longer) = (guard.lease().fencing_token(), 3 * AMPLE);
     guard.lease().extend(longer).await.unwrap();
     let (rest, life) = (guard.lease().remaining(), store.life(NAME).unwrap());
-    assert!(rest > longer * 9 / 10 && rest < longer, "{rest:?}");
-    assert!(life > longer * 9 / 10 && life <= longer, "{life:?}");
-    assert_eq!(
-        (guard.lease().remaining() > longer / 2, guard.lease().fencing_token()),
-        (true, token)
-    );
+    assert!(rest > longer / 2 && rest < longer, "{rest:?}");
+    assert!(life > longer / 2 && life <= longer, "{life:?}");
+    assert_eq!(guard.lease().fencing_token(), token);
     // By any handle.
     guard.lease().extend(2 * longer).await.unwrap();
     assert!(guard.lease().remaining() > longer && store.life(NAME).unwrap() > longer);

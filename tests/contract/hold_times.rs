@@ -47,15 +47,13 @@ async fn a_lock_is_taken_for_its_minimum_hold(store: &Store) {
     };
     let passed = start.elapsed();
     assert!(passed >= store.short(), "{passed:?}");
-    // Far less than the lease, which ends it when nothing else does.
-    assert!(passed < LIMIT, "{passed:?}");
+    assert!(passed < 2 * store.short() || !store.is_exact(), "{passed:?}");
     assert!(next.lease().fencing_token() > token);
 }
 
 /// One lock for each way in which a hold ends.
 async fn a_minimum_hold_outlasts_every_end_of_a_call(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let start = Instant::now();
     let least = AMPLE;
     let request = |key: &str| at_least(&locker, key, least);
     request("released").acquire().await.unwrap().release().await.unwrap();
@@ -76,7 +74,6 @@ async fn a_minimum_hold_outlasts_every_end_of_a_call(store: &Store) {
     aborted.abort();
     assert!(aborted.await.unwrap_err().is_cancelled());
     drained().await;
-    assert!(start.elapsed() < least, "{:?}", start.elapsed());
     assert_eq!(store.locks().len(), 7);
     for name in store.locks() {
         let life = store.life(&name).unwrap();
@@ -192,19 +189,20 @@ async fn a_body_is_stopped_at_its_maximum_hold(store: &Store) {
         (AMPLE, store.short(), OnLost::Finish),
         (store.lease(), store.lease() * 5 / 4, OnLost::Cancel),
     ];
-    for (expire, most, on_lost) in cases {
+    // The last one takes long where time is real.
+    for (expire, most, on_lost) in &cases[..if store.is_exact() { 3 } else { 2 }] {
         let (start, in_time) = (Instant::now(), Cell::new(false));
         let end = OnDrop(|| in_time.set(store.has(NAME)));
         let body = async {
             let _end = end;
             pending::<()>().await;
         };
-        let request = at_most(&locker, expire, most).on_lost(on_lost);
+        let request = at_most(&locker, *expire, *most).on_lost(*on_lost);
         let error = request.run(body).await.unwrap_err();
         assert!(error.is_max_hold_reached() && !error.is_lost(), "{error}");
         assert!(!error.is_body_finished() && error.to_string().contains("`max_hold`"), "{error}");
         assert_eq!(error.key(), Some(NAME));
-        assert!(start.elapsed() >= most);
+        assert!(start.elapsed() >= *most);
         assert!(in_time.get(), "the body outlived its lock");
         // At once.
         assert!(!store.has(NAME));
@@ -246,7 +244,7 @@ async fn before_its_maximum_hold_a_body_gives_its_value(store: &Store) {
 
 async fn a_guard_is_lost_at_its_maximum_hold(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let most = store.lease() / 2;
+    let most = store.short();
     let start = Instant::now();
     let first = at_most(&locker, store.lease(), most).acquire().await.unwrap();
     let lease = first.lease();
@@ -265,8 +263,9 @@ async fn a_guard_is_lost_at_its_maximum_hold(store: &Store) {
     // No renewal comes any more: the lock ends within one lease.
     let (before, life) = (store.requests(), store.life(NAME).unwrap());
     assert!(life <= store.lease());
-    store.pass(NAME).await;
+    store.elapse(store.lease() / 2).await;
     assert_eq!(store.requests(), before, "it is still renewed");
+    assert!(store.life(NAME).unwrap_or_default() < life);
     drop(first);
     let second = at_most(&locker, AMPLE, store.short()).try_acquire().await.unwrap().unwrap();
     assert!(second.lease().lost().await.is_max_hold_reached());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockable_runtime::admin::{Forced, Revoked};
 use lockable_runtime::{HolderKind, LockError, LockErrorKind, LockGuard, Locker};
-use lockable_tests::Pace;
+use lockable_tests::wait;
 use tokio::time::Instant;
 
 use crate::body::caught;
@@ -64,7 +64,8 @@ async fn what_is_done_has_an_end(store: &Store) {
         store.elapse(store.short() / 50).await;
     };
     let passed = start.elapsed();
-    assert!(passed >= store.short() && passed < LIMIT, "{passed:?}");
+    assert!(passed >= store.short(), "{passed:?}");
+    assert!(passed < 2 * store.short() || !store.is_exact(), "{passed:?}");
     // It was over before this one ended, so it is not left taken for any time.
     store.elapse(store.short()).await;
     next.keep(store.short()).await.unwrap();
@@ -104,27 +105,26 @@ async fn a_run_is_done_only_under_its_lease(store: &Store) {
     run(&other).await.release().await.unwrap();
 }
 
+/// Within a second of its end.
 async fn calls_that_wait_for_a_run_hear_that_it_is_done(store: &Store) {
     let holder = store.locker().await;
     let guard = run(&holder).await;
-    let mut waiting = Vec::new();
+    let mut waiting = vec![tokio::spawn(holder.lock(KEY).once().acquire())];
     for _ in 0..9 {
-        let request = store.locker().await.lock(KEY).once();
-        waiting.push(tokio::spawn(request.acquire()));
+        waiting.push(tokio::spawn(store.locker().await.lock(KEY).once().acquire()));
     }
-    waiting.push(tokio::spawn(holder.lock(KEY).once().acquire()));
     let plain = store.locker().await;
     let plain = tokio::spawn(plain.lock(KEY).acquire());
-    // So long that all of them have asked.
-    store.elapse(Duration::from_millis(300)).await;
+    let admin = holder.admin();
+    let all = waiting.len() + 1;
+    wait::until_async(wait::HANG, async || admin.queue(KEY).await.unwrap().len() == all).await;
     guard.keep(AMPLE).await.unwrap();
-    let (end, pace) = (Instant::now(), Pace::start());
+    let end = Instant::now();
     for call in waiting {
-        is_done(call.await.unwrap());
+        is_done(wait::ends(call).await.unwrap());
     }
-    // Some of it is the machine's.
-    let is_soon = end.elapsed() < Duration::from_millis(1_500);
-    assert!(is_soon || pace.is_stalled(), "{:?}", end.elapsed());
+    let passed = end.elapsed();
+    assert!(passed <= Duration::from_secs(1) || !store.is_exact(), "{passed:?}");
     assert!(!plain.is_finished());
     drained().await;
     store.delete(NAME);

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use lockable_runtime::admin::{Forced, Revoked};
 use lockable_runtime::{Holder, HolderKind, LockError, LockErrorKind, Locker};
+use lockable_tests::sections::renewed;
 use lockable_tests::wait;
 
 use crate::cancellation::at_every_poll;
-use crate::fixture::{AMPLE, KEY, LIMIT, Store, assert_quiet, drained, hold, hold_renewed};
+use crate::fixture::{
+    AMPLE, KEY, LIMIT, Store, assert_quiet, assert_released, drained, hold, hold_renewed,
+};
 
 every_backend! { one_thread: [
     a_paused_lock_says_why_to_those_who_find_it_busy,
@@ -61,7 +64,7 @@ async fn a_paused_lock_says_why_to_those_who_find_it_busy(store: &Store) {
         let error = ends_after(0).await;
         assert!(says_why(&error), "{error}");
         // A place in the queue may be answered later than that.
-        wait::until_async(LIMIT, async || says_why(&ends_after(100).await)).await;
+        wait::until_async(wait::HANG, async || says_why(&ends_after(100).await)).await;
     }
     resume(&other).await;
     hold(&other).await.release().await.unwrap();
@@ -92,7 +95,7 @@ async fn a_pause_ends_by_itself(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     hold(&locker).await.into_pause(store.short(), REASON).await.unwrap();
     let waiting = tokio::spawn(other.lock(KEY).acquire());
-    waiting.await.unwrap().unwrap().release().await.unwrap();
+    assert_released(&waiting.await.unwrap().unwrap().release().await);
 }
 
 async fn a_pause_is_no_run_of_once(store: &Store) {
@@ -103,9 +106,9 @@ async fn a_pause_is_no_run_of_once(store: &Store) {
     assert!(says_why(&error) && !error.is_done(), "{error}");
     let waiting = tokio::spawn(once(&other).wait(LIMIT).acquire());
     let admin = locker.admin();
-    wait::until_async(LIMIT, async || !admin.queue(KEY).await.unwrap().is_empty()).await;
+    wait::until_async(wait::HANG, async || !admin.queue(KEY).await.unwrap().is_empty()).await;
     resume(&locker).await;
-    waiting.await.unwrap().unwrap().release().await.unwrap();
+    assert_released(&waiting.await.unwrap().unwrap().release().await);
 }
 
 async fn a_resumed_lock_goes_to_those_who_wait(store: &Store) {
@@ -114,13 +117,13 @@ async fn a_resumed_lock_goes_to_those_who_wait(store: &Store) {
     let waiters =
         [&locker, &other].map(|locker| tokio::spawn(locker.lock(KEY).renew().run(async {})));
     let admin = other.admin();
-    wait::until_async(LIMIT, async || admin.queue(KEY).await.unwrap().len() == 2).await;
+    wait::until_async(wait::HANG, async || admin.queue(KEY).await.unwrap().len() == 2).await;
     // Longer than until those who wait ask again.
     store.elapse(Duration::from_secs(1)).await;
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
     resume(&other).await;
     for waiter in waiters {
-        waiter.await.unwrap().unwrap();
+        assert_released(&waiter.await.unwrap());
     }
 }
 
@@ -130,7 +133,7 @@ async fn a_pause_in_the_place_of_a_hold_lets_no_one_in(store: &Store) {
     let token = guard.lease().fencing_token();
     let admin = other.admin();
     let waiting = tokio::spawn(other.lock(KEY).acquire());
-    wait::until_async(LIMIT, async || !admin.queue(KEY).await.unwrap().is_empty()).await;
+    wait::until_async(wait::HANG, async || !admin.queue(KEY).await.unwrap().is_empty()).await;
     let held = admin.holder(KEY).await.unwrap().unwrap();
     assert_eq!(admin.force_pause(&held, AMPLE, REASON).await.unwrap(), Forced::Released);
     assert!(guard.lease().lost().await.is_lost());
@@ -144,7 +147,7 @@ async fn a_pause_in_the_place_of_a_hold_lets_no_one_in(store: &Store) {
     resume(&other).await;
     let next = waiting.await.unwrap().unwrap();
     assert!(next.lease().fencing_token() > token);
-    next.release().await.unwrap();
+    assert_released(&next.release().await);
     let guard = locker.lock(KEY).min_hold(AMPLE).acquire().await.unwrap();
     let held = admin.holder(KEY).await.unwrap().unwrap();
     guard.release().await.unwrap();
@@ -181,8 +184,9 @@ async fn all_permits_are_paused(store: &Store) {
     let permit = || other.lock(KEY).permits(3);
     assert!(permit().try_acquire().await.unwrap().is_none());
     for limit in [Duration::ZERO, store.short()] {
-        let error = permit().wait(limit).acquire().await.unwrap_err();
-        assert!(says_why(&error), "{limit:?}: {error}");
+        let ends = async || permit().wait(limit).acquire().await.unwrap_err();
+        // A place in the queue may be answered later than that.
+        wait::until_async(wait::HANG, async || says_why(&ends().await)).await;
     }
     let admin = other.admin();
     for number in 1..=3 {
@@ -249,8 +253,7 @@ async fn a_call_that_waits_ends_when_its_locker_is_drained(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let (guard, permit) =
         (hold(&other).await, locker.lock("p").permits(2).acquire().await.unwrap());
-    let renewed =
-        locker.lock("p").permits(2).expire(store.lease()).renew().acquire().await.unwrap();
+    let kept = locker.lock("p").permits(2).expire(store.lease()).renew().acquire().await.unwrap();
     let waiting = [
         tokio::spawn(locker.lock(KEY).acquire()),
         tokio::spawn(locker.lock(KEY).wait(LIMIT).acquire()),
@@ -259,7 +262,7 @@ async fn a_call_that_waits_ends_when_its_locker_is_drained(store: &Store) {
     ];
     let set = tokio::spawn(locker.lock_all(["free", KEY]).acquire());
     let admin = other.admin();
-    wait::until_async(LIMIT, async || {
+    wait::until_async(wait::HANG, async || {
         let is_queued = !admin.queue(KEY).await.unwrap().is_empty();
         is_queued && admin.holder("free").await.unwrap().is_some()
     })
@@ -269,11 +272,11 @@ async fn a_call_that_waits_ends_when_its_locker_is_drained(store: &Store) {
         assert!(call.await.unwrap().unwrap_err().is_unavailable());
     }
     assert!(set.await.unwrap().unwrap_err().is_unavailable());
-    wait::until_async(LIMIT, async || admin.queue(KEY).await.unwrap().is_empty()).await;
+    wait::until_async(wait::HANG, async || admin.queue(KEY).await.unwrap().is_empty()).await;
     // What runs ends as it would.
-    store.elapse(store.lease()).await;
-    assert!([&guard, &permit, &renewed].iter().all(|guard| guard.lease().is_held()));
-    for guard in [guard, permit, renewed] {
+    renewed(&kept).await;
+    assert!([&guard, &permit, &kept].iter().all(|guard| guard.lease().is_held()));
+    for guard in [guard, permit, kept] {
         guard.release().await.unwrap();
     }
     assert_quiet(store).await;

@@ -4,7 +4,8 @@ use std::future::pending;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use lockable_tests::Pace;
+use lockable_runtime::LockGuard;
+use lockable_tests::sections::renewed;
 use tokio::time::Instant;
 
 use crate::body::caught;
@@ -39,13 +40,8 @@ async fn a_renewed_lock_outlives_its_lease(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold_renewed(store, &locker).await;
     let token = guard.lease().fencing_token();
-    let (start, pace) = (Instant::now(), Pace::start());
-    while start.elapsed() < store.leases() * store.lease() * 5 / 4 {
+    for _ in 0..if store.is_exact() { 500 } else { 1 } {
         store.elapse(store.lease() / 4).await;
-        if !guard.lease().is_held() && pace.lag() > store.lease() / 6 {
-            // The machine stalled for longer than the rest of the lease.
-            return;
-        }
         assert!(guard.lease().is_held() && !guard.lease().is_lost() && store.has(NAME));
         assert!(
             guard.lease().remaining() < store.lease() && store.life(NAME).unwrap() <= store.lease()
@@ -53,6 +49,7 @@ async fn a_renewed_lock_outlives_its_lease(store: &Store) {
         assert_eq!(guard.lease().fencing_token(), token);
         assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
     }
+    renewed(&guard).await;
     guard.release().await.unwrap();
     assert!(hold(&other).await.lease().fencing_token() > token);
 }
@@ -63,33 +60,47 @@ async fn many_locks_are_renewed_together_also_without_their_locker(store: &Store
     let mut guards = Vec::new();
     for number in 0..400 {
         // Their leases differ, and so do the batches.
-        let expire = store.lease() * (1 + number % 3);
+        let expire = store.lease() * (8 + number % 3) / 8;
         let request = locker.lock(number.to_string()).expire(expire).renew();
-        guards.push(request.acquire().await.unwrap());
+        guards.push((request.acquire().await.unwrap(), expire));
     }
     drop(locker);
-    store.elapse(store.lease() * 11 / 10).await;
-    assert!(guards.iter().all(|guard| guard.lease().is_held()));
+    let start = Instant::now();
+    store.elapse(store.lease() / 2).await;
+    // Each ends later than it would by its grant.
+    let is_renewed = |(guard, expire): &(LockGuard, Duration)| {
+        let passed = start.elapsed();
+        guard.lease().remaining() + passed > *expire
+    };
+    store.eventually(|| guards.iter().all(is_renewed)).await;
     assert_eq!(store.locks().len(), guards.len());
 }
 
-/// The end of a lease in the store moves only by a renewal.
+/// The end of a lease in the store moves only by a renewal. On a server that of a longer lease comes after a second, which
+/// also asks to hear of changes.
 async fn the_first_renewal_comes_after_a_third(store: &Store) {
     let locker = store.locker().await;
     let start = Instant::now();
-    let guard = hold_renewed(store, &locker).await;
-    let mut life = store.life(NAME).unwrap();
+    let expire = store.lease() / 2;
+    let guard = locker.lock(KEY).expire(expire).renew().acquire().await.unwrap();
+    let mut life = store.life(NAME).unwrap_or_default();
     loop {
-        store.elapse(store.lease() / 200).await;
-        let next = store.life(NAME).unwrap();
+        store.elapse(expire / 100).await;
+        // A slow machine may let it end.
+        let Some(next) = store.life(NAME) else { return assert!(!store.is_exact()) };
         if next > life {
             break;
         }
         life = next;
     }
-    assert!(start.elapsed() >= store.lease() / 3, "{:?}", start.elapsed());
-    // What the holder counts on moves with it, from the two thirds that were left.
-    store.eventually(|| guard.lease().remaining() > store.lease() * 7 / 10).await;
+    assert!(start.elapsed() >= expire / 3, "{:?}", start.elapsed());
+    // What the holder counts on moves with it: it ends later than it would by its grant.
+    let is_renewed = || {
+        let passed = start.elapsed();
+        guard.lease().remaining() + passed > expire || !guard.lease().is_held()
+    };
+    store.eventually(is_renewed).await;
+    assert!(guard.lease().is_held() || !store.is_exact());
 }
 
 /// Goal: a renewal that continues, or brings a lock back, after its end.
@@ -128,7 +139,7 @@ async fn renewal_ends_with_the_lock_on_every_way_out(store: &Store) {
 
 async fn a_renewal_never_makes_a_deleted_lock_again(store: &Store) {
     let guard = hold_renewed(store, &store.locker().await).await;
-    store.elapse(store.lease() / 2).await;
+    renewed(&guard).await;
     store.delete(NAME);
     let error = guard.lease().lost().await;
     assert!(error.is_lost() && error.to_string().contains("it has no holder"), "{error}");
@@ -229,6 +240,7 @@ async fn renewals_are_no_more_than_needed(store: &Redis) {
     let guard = hold_renewed(store, &store.locker().await).await;
     let (start, before) = (Instant::now(), store.admin_of(NAME).command_calls("pexpire"));
     store.elapse(store.lease() * 3 / 4).await;
+    renewed(&guard).await;
     let renewals = store.admin_of(NAME).command_calls("pexpire") - before;
     let most = 1 + start.elapsed().as_millis() / (store.lease() / 9).as_millis();
     assert!(0 < renewals && u128::from(renewals) <= most, "{renewals}");

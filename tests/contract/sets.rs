@@ -5,13 +5,13 @@ use std::future::pending;
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockError, LockErrorKind, LockKey, LockRequest, LockSet, Locker};
-use lockable_tests::{long_form, wait};
+use lockable_tests::{Sections, long_form, wait};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::body::OnDrop;
 use crate::cancellation::give_up_after;
-use crate::fixture::{AMPLE, LIMIT, Store, assert_quiet, at_once, drained};
+use crate::fixture::{AMPLE, LIMIT, Store, assert_quiet, assert_released, at_once, drained};
 
 every_backend! { one_thread: [
     leases_are_in_the_order_written,
@@ -109,7 +109,7 @@ async fn the_busy_error_names_the_busy_key(store: &Store) {
         assert!(error.is_wait_limit_reached(), "{error}");
         assert_eq!(error.key(), Some("disLock:b"));
         assert!(error.to_string().contains(&format!("{limit:?}")), "{error}");
-        wait::until_async(LIMIT, async || store.locks() == ["disLock:b"]).await;
+        wait::until_async(wait::HANG, async || store.locks() == ["disLock:b"]).await;
     }
     held.release().await.unwrap();
 }
@@ -174,7 +174,7 @@ async fn a_call_that_waits_has_smaller_keys_only(store: &Store) {
     let release = async {
         is_waiting(&locker, "b").await;
         let is_let_go = async || store.has("disLock:a") && !store.has("disLock:c");
-        wait::until_async(LIMIT, is_let_go).await;
+        wait::until_async(wait::HANG, is_let_go).await;
         // What is let go is free for others, and waited for where they have it.
         let larger = other.lock("c").try_acquire().await.unwrap().unwrap();
         assert!(other.lock("a").try_acquire().await.unwrap().is_none());
@@ -198,7 +198,7 @@ async fn a_set_given_up_while_it_waits_leaves_nothing(store: &Store) {
     drained().await;
     assert!(!store.has("disLock:a") && !store.has("disLock:c"));
     held.release().await.unwrap();
-    wait::until_async(LIMIT, async || store.locks().is_empty()).await;
+    wait::until_async(wait::HANG, async || store.locks().is_empty()).await;
     all(&other, KEYS).try_acquire().await.unwrap().unwrap().release().await.unwrap();
 }
 
@@ -209,16 +209,18 @@ async fn what_is_held_while_others_are_waited_for_is_renewed(store: &Store) {
     let waiting = all(&locker, KEYS).expire(store.lease()).acquire();
     let release = async {
         is_waiting(&locker, "b").await;
-        store.elapse(store.lease() * 5 / 4).await;
-        assert!(store.has("disLock:a"));
+        let life = || store.life("disLock:a").unwrap();
+        let mut before = life();
+        wait::until_async(wait::HANG, async || life() > std::mem::replace(&mut before, life()))
+            .await;
         held.release().await.unwrap();
     };
     let (set, ()) = tokio::join!(waiting, release);
     let set = set.unwrap();
     // Each is as good as new; one that came by the queue has its first second.
-    assert!(set.leases()[0].remaining() > store.lease() / 2);
-    let (start, error) = (Instant::now(), set.leases().lost().await);
-    assert!(error.is_lost() && start.elapsed() < LIMIT, "{error}");
+    assert!(set.leases()[0].remaining() > store.lease() / 2 || !store.is_exact());
+    let error = set.leases().lost().await;
+    assert!(error.is_lost(), "{error}");
     set.release().await.unwrap_err();
     store.lose_all_data();
 }
@@ -238,7 +240,12 @@ async fn the_terms_begin_with_the_last_lock(store: &Store) {
         held.release().await.unwrap();
     };
     let (outcome, ()) = tokio::join!(waiting, release);
-    assert!(outcome.unwrap_err().is_max_hold_reached());
+    let error = outcome.unwrap_err();
+    // One that is handed off may be lost on a slow machine.
+    assert!(error.is_max_hold_reached() || error.is_lost() && !store.is_exact(), "{error}");
+    if error.is_lost() {
+        return store.lose_all_data();
+    }
     // The clock that counts and this one may differ by nanoseconds.
     let held_for = started.take().unwrap().elapsed() + Duration::from_millis(5);
     assert!(held_for >= store.short(), "{held_for:?}");
@@ -256,14 +263,13 @@ async fn a_lock_lost_while_others_are_waited_for_is_taken_again(store: &Store) {
     let release = async {
         is_waiting(&locker, "b").await;
         store.delete("disLock:a");
-        store.elapse(store.lease()).await;
-        wait::until_async(LIMIT, async || store.has("disLock:a")).await;
+        wait::until_async(wait::HANG, async || store.has("disLock:a")).await;
         held.release().await.unwrap();
     };
     let (set, ()) = tokio::join!(waiting, release);
     let set = set.unwrap();
-    assert!(set.leases().is_held());
-    set.release().await.unwrap();
+    assert!(set.leases().is_held() || !store.is_exact());
+    assert_released(&set.release().await);
     drained().await;
 }
 
@@ -292,7 +298,7 @@ async fn one_revoked_key_stops_the_body_and_frees_all(store: &Store) {
         let body = all(&locker, KEYS).renew().run(pending::<()>());
         let ask = async {
             let admin = locker.admin();
-            wait::until_async(LIMIT, async || store.locks().len() == 3).await;
+            wait::until_async(wait::HANG, async || store.locks().len() == 3).await;
             let holder = admin.holder(revoked).await.unwrap().unwrap();
             admin.revoke(&holder, "migration 42").await.unwrap();
         };
@@ -300,21 +306,20 @@ async fn one_revoked_key_stops_the_body_and_frees_all(store: &Store) {
         let error = outcome.unwrap_err();
         assert!(error.is_revoked() && error.to_string().contains("migration 42"), "{error}");
         assert_eq!(error.key(), Some(&*format!("disLock:{revoked}")));
-        wait::until_async(LIMIT, async || store.locks().is_empty()).await;
+        wait::until_async(wait::HANG, async || store.locks().is_empty()).await;
     }
 }
 
 async fn calls_with_the_same_keys_in_any_order_all_end(store: &Store) {
     let (one, two, three) = (store.locker().await, store.locker().await, store.locker().await);
-    let inside = Cell::new(0);
+    let sections = Sections::default();
     let work = async |locker: &Locker, keys: [&str; 2]| {
         for _ in 0..10 {
             let set = all(locker, keys).acquire().await.unwrap();
-            inside.set(inside.get() + 1);
-            assert!(set.leases().is_held() && inside.get() == 1);
+            sections.enter_all(set.leases());
             yield_now().await;
-            inside.set(inside.get() - 1);
-            set.release().await.unwrap();
+            sections.leave_all(set.leases());
+            assert_released(&set.release().await);
         }
     };
     // Any two have a key in common.
@@ -324,6 +329,7 @@ async fn calls_with_the_same_keys_in_any_order_all_end(store: &Store) {
         work(&three, ["c", "a"]),
         work(&one, ["c", "b"])
     );
+    sections.assert_sound();
     drained().await;
 }
 
@@ -338,7 +344,7 @@ fn names(set: &LockSet) -> Vec<&str> {
 /// Returns once a call waits for this lock.
 async fn is_waiting(locker: &Locker, key: &str) {
     let admin = locker.admin();
-    wait::until_async(LIMIT, async || !admin.queue(key).await.unwrap().is_empty()).await;
+    wait::until_async(wait::HANG, async || !admin.queue(key).await.unwrap().is_empty()).await;
 }
 
 #[track_caller]

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use lockable_runtime::admin::{Forced, Revoked};
 use lockable_runtime::{HolderKind, LockErrorKind, LockGuard, Locker, Ticket};
-use lockable_tests::{Pace, wait};
-use tokio::time::Instant;
+use lockable_tests::sections::renewed;
+use lockable_tests::wait;
 
 use crate::cancellation::at_every_poll;
-use crate::fixture::{AMPLE, KEY, LIMIT, NAME, Store, assert_quiet, drained, hold, hold_renewed};
+use crate::fixture::{
+    AMPLE, KEY, LIMIT, NAME, Store, assert_quiet, assert_released, drained, hold, hold_renewed,
+};
 
 every_backend! { one_thread: [
     a_ticket_is_redeemed_once,
@@ -129,13 +131,14 @@ async fn a_permit_keeps_its_number(store: &Store) {
     let third = locker.lock("k").permits(2).wait(LIMIT);
     let (third, ()) = tokio::join!(third.acquire(), async {
         let admin = other.admin();
-        wait::until_async(LIMIT, async || !admin.queue("{k}#2").await.unwrap().is_empty()).await;
+        wait::until_async(wait::HANG, async || !admin.queue("{k}#2").await.unwrap().is_empty())
+            .await;
         second.release().await.unwrap();
     });
     let third = third.unwrap();
     assert_eq!(third.lease().key().as_str(), "disLock:{k}#2");
     first.release().await.unwrap();
-    third.release().await.unwrap();
+    assert_released(&third.release().await);
 }
 
 async fn a_set_is_a_list_of_tickets(store: &Store) {
@@ -186,18 +189,12 @@ async fn another_store_or_prefix_is_refused_before_anything_is_sent(store: &Stor
 
 async fn a_guard_comes_back_without_a_ticket(store: &Store) {
     let locker = store.locker().await;
-    let guard = loop {
-        let (guard, pace) = (hold_renewed(store, &locker).await, Pace::start());
-        let failed = guard.into_ticket(Duration::from_millis(9)).await.unwrap_err();
-        assert_eq!(failed.error().kind(), LockErrorKind::InvalidOption);
-        assert!(failed.to_string().starts_with("no ticket was made: "), "{failed}");
-        let guard = failed.into_guard().unwrap();
-        store.elapse(2 * store.lease()).await;
-        if guard.lease().is_held() {
-            break guard;
-        }
-        assert!(pace.lag() > store.lease() / 6, "it is not renewed any more");
-    };
+    let guard = hold_renewed(store, &locker).await;
+    let failed = guard.into_ticket(Duration::from_millis(9)).await.unwrap_err();
+    assert_eq!(failed.error().kind(), LockErrorKind::InvalidOption);
+    assert!(failed.to_string().starts_with("no ticket was made: "), "{failed}");
+    let guard = failed.into_guard().unwrap();
+    renewed(&guard).await;
     store.delete(NAME);
     let failed = guard.into_ticket(AMPLE).await.unwrap_err();
     assert!(failed.error().is_lost() && !failed.error().is_taken());
@@ -210,7 +207,7 @@ async fn a_guard_comes_back_without_a_ticket(store: &Store) {
     drop(failed);
     drained().await;
     store.delete(NAME);
-    let request = locker.lock(KEY).expire(store.lease()).renew().max_hold(store.short());
+    let request = locker.lock(KEY).renew().max_hold(store.short());
     let guard = request.acquire().await.unwrap();
     assert!(guard.lease().lost().await.is_max_hold_reached());
     let failed = guard.into_ticket(AMPLE).await.unwrap_err();
@@ -280,15 +277,13 @@ async fn a_ticket_leaves_nothing_in_its_process(store: &Store) {
     let locker = store.locker().await;
     let guard = hold_renewed(store, &locker).await;
     let lease = guard.lease().clone();
-    let ticket = guard.into_ticket(4 * store.lease()).await.unwrap();
+    let ticket = guard.into_ticket(AMPLE).await.unwrap();
     assert!(!lease.is_held() && !lease.is_lost());
     drained().await;
     assert!(store.has(NAME));
     assert_quiet(store).await;
     assert!(lease.extend(AMPLE).await.is_err() && !lease.is_lost());
-    store.pass(NAME).await;
-    assert!(is_lost(&locker, &ticket).await);
-    hold(&locker).await.release().await.unwrap();
+    redeem(&locker, &ticket).await.release().await.unwrap();
 }
 
 async fn a_redeemed_hold_has_the_terms_of_its_request(store: &Store) {
@@ -298,10 +293,9 @@ async fn a_redeemed_hold_has_the_terms_of_its_request(store: &Store) {
     let request = other.redeem(first).expire(store.lease()).renew();
     let guard = request.acquire().await.unwrap();
     assert!(store.life(NAME).unwrap() <= store.lease());
-    store.elapse(3 * store.lease()).await;
-    assert!(guard.lease().is_held());
+    renewed(&guard).await;
     let second = ticket(guard).await;
-    let request = locker.redeem(second).expire(store.lease()).renew().max_hold(store.short());
+    let request = locker.redeem(second).renew().max_hold(store.short());
     let guard = request.acquire().await.unwrap();
     assert!(guard.lease().lost().await.is_max_hold_reached());
     guard.release().await.unwrap();
@@ -358,19 +352,17 @@ async fn those_who_wait_get_the_lock_after_a_redeemed_hold(store: &Store) {
         tokio::spawn(async move { request.acquire().await.unwrap().release().await })
     });
     let admin = lockers[2].admin();
-    wait::until_async(LIMIT, async || admin.queue(KEY).await.unwrap().len() == 3).await;
+    wait::until_async(wait::HANG, async || admin.queue(KEY).await.unwrap().len() == 3).await;
     let ticket = ticket(guard).await;
     // Longer than until those who wait ask again.
     store.elapse(Duration::from_secs(1)).await;
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()), "it was free in between");
     let guard = redeem(&lockers[1], &ticket).await;
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()) && guard.lease().is_held());
-    let start = Instant::now();
     guard.release().await.unwrap();
     for waiter in waiters {
-        waiter.await.unwrap().unwrap();
+        assert_released(&waiter.await.unwrap());
     }
-    println!("three waiters after {:?}", start.elapsed());
 }
 
 /// A turn ends with its ticket: the calls that wait behind it are not passed the lock.
@@ -380,14 +372,22 @@ async fn a_lock_that_was_waited_for_is_passed_on(store: &Store) {
     let (first, second) = (locker.lock(KEY).acquire(), locker.lock(KEY).acquire());
     let (first, second) = (tokio::spawn(first), tokio::spawn(second));
     let admin = other.admin();
-    wait::until_async(LIMIT, async || !admin.queue(KEY).await.unwrap().is_empty()).await;
+    wait::until_async(wait::HANG, async || !admin.queue(KEY).await.unwrap().is_empty()).await;
     guard.release().await.unwrap();
     let guard = first.await.unwrap().unwrap();
-    let ticket = ticket(guard).await;
+    let ticket = match guard.into_ticket(AMPLE).await {
+        Ok(ticket) => ticket,
+        // What is handed off may be lost on a slow machine, and goes on to the next.
+        Err(failed) => {
+            assert!(failed.error().is_lost() && !store.is_exact(), "{failed}");
+            drop(failed);
+            return assert_released(&second.await.unwrap().unwrap().release().await);
+        }
+    };
     store.elapse(Duration::from_secs(1)).await;
     assert!(!second.is_finished());
     let guard = redeem(&other, &ticket).await;
     assert!(!second.is_finished());
     guard.release().await.unwrap();
-    second.await.unwrap().unwrap().release().await.unwrap();
+    assert_released(&second.await.unwrap().unwrap().release().await);
 }

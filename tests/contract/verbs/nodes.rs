@@ -17,7 +17,7 @@ use super::side::Side;
 use super::state::State;
 use super::step::{Scene, Step, What};
 use super::{Story, keys};
-use crate::fixture::{LIMIT, real_time};
+use crate::fixture::real_time;
 
 mod rules;
 mod store;
@@ -109,7 +109,7 @@ impl Both {
     /// lost its subscription there listens when it asks. Until then a hand-off passes it over, unlike in memory. So
     /// those that wait ask, as they do once in a while.
     fn all_listen(&mut self) {
-        wait::until(LIMIT, || {
+        wait::until(wait::HANG, || {
             let deaf = self.deaf();
             if let Some(attempt) = deaf {
                 let ask = What::Ask { attempt };
@@ -190,7 +190,7 @@ fn verbs_of_slots_that_move_keep_their_promises() {
 /// longer for; it is asked once more, as the renewal task does.
 fn answer_in_time(redis: &mut Side, what: &What) -> String {
     let mut answer = redis.ask(what);
-    wait::until(LIMIT, || {
+    wait::until(wait::HANG, || {
         let is_late = matches!(what, What::Renew { .. }) && answer.contains("no answer within");
         if is_late {
             answer = redis.ask(what);

@@ -13,6 +13,7 @@ use lockable_runtime::__internals::{GrantTo, MemoryStore, Place, VerbAttempt, Ve
 use lockable_tests::{Admin, Server, long_form};
 
 use super::dice::Dice;
+use crate::fixture::LIMIT;
 
 const FAMILY: &str = "p:{export}";
 const QUEUE: &str = "lockable:queue:#:p:{export}";
@@ -105,7 +106,7 @@ fn permit(number: usize) -> String {
 
 impl Side {
     async fn open(url: &str) -> Self {
-        let open = || Verbs::open_impatient(url, Duration::from_secs(10)).unwrap();
+        let open = || Verbs::open_impatient(url, LIMIT).unwrap();
         let mut processes = [open(), open(), open()];
         let (sender, grants) = channel();
         for process in &mut processes[..2] {
@@ -195,7 +196,7 @@ impl Side {
     /// To whom permits were handed off since the last look. All tokens of a step are newer than those before it, and
     /// no two grants of it have one in common.
     fn granted(&mut self, expected: usize) -> Vec<usize> {
-        let late = || self.grants.recv_timeout(Duration::from_secs(10)).ok();
+        let late = || self.grants.recv_timeout(LIMIT).ok();
         let mut grants: Vec<_> = (0..expected).map_while(|_| late()).collect();
         grants.extend(self.grants.try_iter());
         let mut granted: Vec<_> = grants.iter().map(|(owner, ..)| self.numbers[owner]).collect();

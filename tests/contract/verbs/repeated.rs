@@ -5,11 +5,13 @@ use std::time::Duration;
 use lockable_runtime::__internals::{Place, Verbs};
 use lockable_tests::{Admin, Server};
 
+use crate::fixture::LIMIT;
+
 const LEASE: Duration = Duration::from_secs(60);
 
 fn server_and_verbs() -> (Server, Verbs) {
     let server = Server::start();
-    let verbs = Verbs::open_impatient(&server.url(), Duration::from_secs(10)).unwrap();
+    let verbs = Verbs::open_impatient(&server.url(), LIMIT).unwrap();
     (server, verbs)
 }
 

@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 use lockable_tests::{Admin, Server, wait};
 
 use super::messages::{END, Messages};
-use crate::fixture::LIMIT;
 
 pub(super) struct StoppedServer {
     server: Server,
@@ -65,7 +64,7 @@ impl StoppedServer {
 
     /// Returns when the server shows the time that was set.
     fn settle(&self) {
-        wait::until(LIMIT, || self.time().as_millis() == self.now.as_millis());
+        wait::until(wait::HANG, || self.time().as_millis() == self.now.as_millis());
     }
 
     fn time(&self) -> Duration {

@@ -55,7 +55,7 @@ impl Nodes {
         self.now = now;
         for (server, admin) in self.cluster.servers().zip(&self.admins) {
             server.stop_clock(now);
-            wait::until(LIMIT, || {
+            wait::until(wait::HANG, || {
                 let (seconds, micros): (u64, u64) = admin.command(&["TIME"]);
                 let time = Duration::from_secs(seconds) + Duration::from_micros(micros);
                 time.as_millis() == now.as_millis()
@@ -142,14 +142,14 @@ impl Nodes {
             let is_gone = |channel: &String| {
                 !listeners.iter().any(|listener| channel.starts_with(listener.as_str()))
             };
-            wait::until(LIMIT, || channels(&owner).iter().all(is_gone));
+            wait::until(wait::HANG, || channels(&owner).iter().all(is_gone));
         }
         is_new
     }
 
     fn end_move(&self, slot: u16) {
         self.cluster.end_move(slot).unwrap();
-        wait::until(LIMIT, || {
+        wait::until(wait::HANG, || {
             let views = self.admins.iter().map(epochs);
             let mut views = views.collect::<Vec<_>>();
             views.dedup();
