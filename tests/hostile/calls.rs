@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockError, Locker};
-use lockable_tests::{Admin, Dice, Pace};
+use lockable_tests::{Admin, Dice, wait};
 use tokio::time::{sleep, timeout};
 
 use crate::board::Board;
@@ -26,8 +26,6 @@ pub(crate) struct Ended {
     /// Those of the locker that no door is before.
     pub(crate) beside: u64,
     pub(crate) failed: u64,
-    /// The longest, and which one it was.
-    pub(crate) longest: (Duration, &'static str),
 }
 
 /// The most that a call waits for a lock.
@@ -38,10 +36,7 @@ impl Caller<'_> {
     pub(crate) async fn run(mut self, count: u64) -> Ended {
         let mut ended = Ended::default();
         for _ in 0..count {
-            let pace = Pace::start();
-            let (name, outcome) = self.call().await;
-            ended.longest = ended.longest.max((pace.elapsed(), name));
-            match outcome {
+            match wait::ends(self.call()).await {
                 Ok(held) => ended.held += held,
                 Err(_) => ended.failed += 1,
             }
@@ -63,19 +58,19 @@ impl Caller<'_> {
         count
     }
 
-    /// One call; returns its name, and how many locks it held.
-    async fn call(&mut self) -> (&'static str, Result<u64, LockError>) {
+    /// One call; returns how many locks it held.
+    async fn call(&mut self) -> Result<u64, LockError> {
         match self.dice.below(16) {
-            0..=4 => ("waits", self.waits().await),
-            5 | 6 => ("tries", self.tries().await),
-            7 => ("renews", self.renews().await),
-            8 => ("is dropped", self.is_dropped().await),
-            9 => ("holds several", self.holds_several().await),
-            10 | 11 => ("holds a permit", self.holds_a_permit().await),
-            12 => ("holds all permits", self.holds_all_permits().await),
-            13 => ("looks", self.looks().await),
-            14 => ("lists", self.lists().await),
-            _ => ("extends", self.extends().await),
+            0..=4 => self.waits().await,
+            5 | 6 => self.tries().await,
+            7 => self.renews().await,
+            8 => self.is_dropped().await,
+            9 => self.holds_several().await,
+            10 | 11 => self.holds_a_permit().await,
+            12 => self.holds_all_permits().await,
+            13 => self.looks().await,
+            14 => self.lists().await,
+            _ => self.extends().await,
         }
     }
 
@@ -189,6 +184,5 @@ impl Ended {
         self.held += other.held;
         self.beside += other.beside;
         self.failed += other.failed;
-        self.longest = self.longest.max(other.longest);
     }
 }

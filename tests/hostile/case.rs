@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use lockable_runtime::__internals::CLAIMS;
 use lockable_runtime::{LockError, Locker, LockerBuilder};
-use lockable_tests::{Admin, Dice, Disorder, Doors, Pace, Server, Share, cluster};
+use lockable_tests::{Admin, Dice, Disorder, Doors, Server, Share, cluster, wait};
+use tokio::time::timeout;
 
 use crate::board::Board;
 use crate::calls::{Caller, Ended, LEASE, pause};
@@ -36,8 +37,6 @@ pub(crate) struct Outcome {
     forged: u64,
     /// Those that nothing can be told from.
     false_grants: u64,
-    /// How long it took at most until every lock could be acquired again.
-    recovered: Duration,
 }
 
 impl Outcome {
@@ -49,7 +48,6 @@ impl Outcome {
         }
         self.forged += other.forged;
         self.false_grants += other.false_grants;
-        self.recovered = self.recovered.max(other.recovered);
     }
 
     /// Many cases have had all that they are for.
@@ -66,16 +64,15 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ended { held, beside, failed, longest } = self.ended;
+        let Ended { held, beside, failed } = self.ended;
         write!(
             f,
-            "{} cases: {held} holds and {beside} beside them, {failed} errors, the longest call {longest:?}; ",
+            "{} cases: {held} holds and {beside} beside them, {failed} errors; ",
             self.cases
         )?;
         write!(f, "garbled {:?}; {} messages forged; ", self.garbled, self.forged)?;
         write!(f, "{} grants claimed; ", CLAIMS.load(Ordering::Relaxed))?;
-        write!(f, "{} false grants that nothing tells apart; ", self.false_grants)?;
-        write!(f, "full service after {:?} at most", self.recovered)
+        write!(f, "{} false grants that nothing tells apart", self.false_grants)
     }
 }
 
@@ -139,23 +136,19 @@ pub(crate) async fn run(world: Arc<World>, seed: u64) -> Result<Outcome, String>
     scene.doors.garble(seed, plan.share, &plan.kinds);
     let (ended, forged) = scene.work(&plan).await;
     let garbled = scene.doors.end_garbling();
-    let recovered = scene.is_served().await?;
+    scene.is_served().await?;
     scene.is_clean().await?;
     scene.sweep();
     let false_grants = scene.board.false_grants();
     if !plan.deceives && !false_grants.is_empty() {
         return Err(false_grants.join(", "));
     }
-    let (longest, name) = ended.longest;
-    if longest > LONGEST_CALL {
-        return Err(format!("a call that {name} took {longest:?}"));
-    }
     let mut counts = BTreeMap::new();
     for disorder in garbled {
         *counts.entry(format!("{disorder:?}")).or_default() += 1;
     }
     let false_grants = u64::try_from(false_grants.len()).expect("there are few");
-    Ok(Outcome { cases: 1, ended, garbled: counts, forged, false_grants, recovered })
+    Ok(Outcome { cases: 1, ended, garbled: counts, forged, false_grants })
 }
 
 impl Scene {
@@ -215,51 +208,33 @@ impl Scene {
         (ended, messages)
     }
 
-    /// Every lock can be acquired again by both, soon after the garbling has ended.
-    async fn is_served(&self) -> Result<Duration, String> {
-        let pace = Pace::start();
+    /// Every lock can be acquired again by both, after the garbling has ended.
+    async fn is_served(&self) -> Result<(), String> {
         for locker in [&self.locker, &self.other] {
             for name in ["a", "b", "p"] {
-                while let Err(error) = self.round(locker, name).await {
-                    if pace.elapsed() > RECOVERED {
-                        return Err(format!("no service after {:?}: {error}", pace.elapsed()));
-                    }
-                }
+                ends("no service", || self.round(locker, name)).await?;
             }
         }
-        Ok(pace.elapsed())
+        Ok(())
     }
 
     async fn round(&self, locker: &Locker, name: &str) -> Result<(), LockError> {
         let request = locker.lock(format!("{}{name}", self.prefix)).wait(LEASE);
         let request = if name == "p" { request.permits(2) } else { request };
-        let outcome = match request.acquire().await {
-            Ok(guard) => guard.release().await,
-            Err(error) => Err(error),
-        };
-        if outcome.is_err() {
-            pause(Duration::from_millis(20)).await;
-        }
-        outcome
+        request.acquire().await?.release().await
     }
 
     /// What is left ends: locks, and queues that no one is in.
     async fn is_clean(&self) -> Result<(), String> {
-        let pace = Pace::start();
-        loop {
+        ends("locks or queues are left", || async {
             let left = self.admin.keys(&format!("{}*", self.prefix.replace(['{', '}'], "?")));
-            if left.is_empty() {
-                return Ok(());
-            }
-            if pace.elapsed() > RECOVERED {
-                let shown = |key: &String| {
-                    format!("{key} ({:?}, {} ms)", self.admin.get(key), self.admin.pttl(key))
-                };
-                let left: Vec<_> = left.iter().map(shown).collect();
-                return Err(format!("{} are left", left.join(", ")));
-            }
-            pause(Duration::from_millis(20)).await;
-        }
+            let shown = |key: &String| {
+                format!("{key} ({:?}, {} ms)", self.admin.get(key), self.admin.pttl(key))
+            };
+            let left: Vec<_> = left.iter().map(shown).collect();
+            if left.is_empty() { Ok(()) } else { Err(left.join(", ")) }
+        })
+        .await
     }
 
     /// Deletes the fence counters, which other cases would list for as long as they last.
@@ -273,13 +248,28 @@ impl Scene {
 /// Makes a locker, which may connect before anything is garbled. A busy machine misses the time for that.
 async fn connect(builder: LockerBuilder, first: bool) -> Result<Locker, String> {
     let locker = builder.connect_lazy().map_err(|error| error.to_string())?;
-    let pace = Pace::start();
-    while first && let Err(error) = locker.inspect("connected").await {
-        if pace.elapsed() > RECOVERED {
-            return Err(error.to_string());
-        }
+    if first {
+        ends("no connection", || locker.inspect("connected")).await?;
     }
     Ok(locker)
+}
+
+/// Tries until it succeeds.
+///
+/// # Errors
+/// Why it has not, where it hangs.
+async fn ends<T, E: ToString, F: Future<Output = Result<T, E>>>(
+    what: &str,
+    attempt: impl Fn() -> F,
+) -> Result<(), String> {
+    let mut latest = String::new();
+    let tries = async {
+        while let Err(error) = attempt().await {
+            latest = error.to_string();
+            pause(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(wait::HANG, tries).await.map_err(|_| format!("{what}: {latest}"))
 }
 
 /// A connection has about seventy replies to its greeting.
@@ -298,11 +288,5 @@ const CALLS: u64 = 10;
 const COMMAND: Duration = Duration::from_millis(200);
 const CONNECT: Duration = Duration::from_millis(400);
 
-/// Only what hangs takes so long.
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// A call waits for a second, opens a connection, and sends a few commands.
-const LONGEST_CALL: Duration = Duration::from_secs(10);
-
-/// A connection that hangs is left after three calls in vain, and a lock that no one knows of ends with its lease.
-const RECOVERED: Duration = Duration::from_secs(40);
+/// Longer than what hangs is waited for.
+const LIMIT: Duration = Duration::from_secs(300);

@@ -3,30 +3,29 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Admin, Pace, Server, wait};
-use tokio::time::timeout;
+use lockable_tests::{Admin, Server, wait};
 
 use crate::forger::now;
 
 /// Goal: a forged grant with a possible token gives a body the lock beside its holder for as long as the message says.
-/// Method: it says a minute, as the call does, which is not renewed. The call learns of the holder by its claim.
+/// Method: it says five minutes, as the call does, which is not renewed. The call learns of the holder by its claim.
 #[tokio::test]
 async fn a_possible_forged_grant_lasts_a_second_at_most() {
     let server = Server::start();
     let holder = connect(&server).await.lock("k").acquire().await.unwrap();
     let (locker, admin) = (connect(&server).await, server.admin());
     let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
-    wait::until_async(LIMIT, async || {
+    wait::until_async(wait::HANG, async || {
         forge(&admin);
         waiter.is_finished()
     })
     .await;
-    let pace = Pace::start();
     let deceived: LockGuard =
         waiter.await.unwrap().expect("nothing tells the message from a true one");
-    let error = timeout(LIMIT, deceived.lease().lost()).await.expect("the claim finds the holder");
+    let rest = deceived.lease().remaining();
+    assert!(rest <= Duration::from_secs(1), "{rest:?}");
+    let error = wait::ends(deceived.lease().lost()).await;
     assert!(error.is_lost(), "{error}");
-    assert!(pace.elapsed() < Duration::from_secs(2), "{:?}", pace.elapsed());
     assert!(holder.lease().is_held());
     drop(deceived);
     holder.release().await.unwrap();
@@ -48,5 +47,5 @@ async fn connect(server: &Server) -> Locker {
 }
 
 const QUEUE: &str = "lockable:queue:{disLock:k}";
-const LONG: Duration = Duration::from_secs(60);
-const LIMIT: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(200);
