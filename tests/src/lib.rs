@@ -11,7 +11,6 @@
 //! - [`Peer`] is another process that the test talks with.
 //! - [`Program`] is a process that does all its work by itself, and ends.
 //! - [`Dice`] makes choices that a seed determines.
-//! - [`Pace`] measures what must come in time, and slows down with the machine.
 //! - [`long_form`] says how often a test repeats what only shows in many tries.
 //! - [`Sections`] finds two holders at a time and tokens that do not rise; [`sections`] has what tests of failovers
 //!   share beside it.
@@ -36,7 +35,6 @@ pub mod wait;
 mod admin;
 mod dice;
 mod doors;
-mod pace;
 mod peer;
 mod program;
 mod proxy;
@@ -57,7 +55,6 @@ pub use admin::Admin;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use dice::Dice;
 pub use doors::{Answer, Cue, Disorder, Doors, Garble, Hold, Host, Share};
-pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;
 pub use proxy::{Proxy, traffic::ConnectionTraffic};
