@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lockable_tests::{Peer, Server, long_form, wait};
 
-use crate::support::{KEY, LIMIT, boot_time, connect_ample, server_and_proxy, usable};
+use crate::support::{KEY, LIMIT, LONG, boot_time, connect_ample, server_and_proxy, usable};
 use crate::waiting::support::process;
 
 /// Goal: whatever a process was doing when it was stopped, after its deadline it does not begin
@@ -59,7 +59,7 @@ async fn a_process_that_stops_at_its_renewal_has_lost_its_lock() {
     let left = admin.pttl(KEY);
     proxy.release_requests();
     wait::until_async(LIMIT, async || admin.pttl(KEY) > left).await;
-    let guard = locker.lock("k").wait(LIMIT).acquire().await.unwrap();
+    let guard = locker.lock("k").wait(LONG).acquire().await.unwrap();
     let others = boot_time().as_nanos();
     stopped.resume();
     stopped.say("");

@@ -8,7 +8,7 @@ use lockable_tests::sections::is_clean;
 use lockable_tests::{Cluster, Server, long_form, wait};
 
 use crate::support::{LIMIT, LONG, boot_time, elapse, patient};
-use crate::waiting::support::{AT_ONCE, connect, is_over, process, within};
+use crate::waiting::support::{connect_rechecking, is_over, process};
 
 /// Goal: whatever becomes of the node of one key, the body stops before its leases can end, and the other key is free
 /// with the outcome.
@@ -106,15 +106,14 @@ fn take_over(master: &Server, replica: &Server) {
 #[tokio::test]
 async fn a_stopped_holder_of_several_keys_takes_no_step_after_its_leases() {
     let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let locker = connect_rechecking(&server.url()).await;
     let mut stopped = process(&server.url());
     for _ in 0..long_form(1, 50) {
         stopped.say("body 1000");
         let mut step = stopped.hear();
         stopped.pause();
         let all = locker.lock_all(["a", "k", "z"]).acquire();
-        let bound = Duration::from_secs(1) + AT_ONCE;
-        let set = within("holder of three keys stopped", bound, all).await.unwrap();
+        let set = wait::ends(all).await.unwrap();
         let others = boot_time().as_nanos();
         stopped.resume();
         while !step.starts_with("lost ") {

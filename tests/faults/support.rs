@@ -1,23 +1,18 @@
 //! What the tests share: lockers, limits, and the body that must or must not run.
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
-use lockable_tests::{Pace, Proxy, Server, ServerBuilder, wait};
+use lockable_tests::{Proxy, Server, ServerBuilder, wait};
 
-/// How long a test waits for an event that must come. Leases are longer, so that none of them ends
-/// by itself meanwhile.
-pub(crate) const LIMIT: Duration = Duration::from_secs(10);
+/// How long a test waits for what must come.
+pub(crate) const LIMIT: Duration = wait::HANG;
 
-/// A lease that no test outlives.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
-
-/// What may be added to a deadline, as a [`Pace`] measures it.
-pub(crate) const MARGIN: Duration = Duration::from_secs(1);
+/// For leases, deadlines and limits that no test reaches: a test that hangs fails first.
+pub(crate) const LONG: Duration = Duration::from_secs(300);
 
 /// Deadlines that a test can wait for, and that answers meet where they are to be met.
 pub(crate) const COMMAND: Duration = Duration::from_millis(800);
@@ -121,16 +116,6 @@ pub(crate) fn sentinel_of(server: SocketAddr, names: &[&str]) -> ServerBuilder {
     let monitor = |name: &&str| format!("monitor {name} {} {} 1", server.ip(), server.port());
     let lines = names.iter().map(monitor);
     lines.fold(Server::builder().sentinel(), |builder, line| builder.config("sentinel", &line))
-}
-
-/// The future's output, which must come before the deadline and the margin have passed.
-pub(crate) async fn in_time<F: Future>(deadline: Duration, future: F) -> F::Output {
-    let pace = Pace::start();
-    let output = tokio::time::timeout(deadline + 3 * LIMIT, future).await;
-    let output = output.expect("the call ends at all");
-    let elapsed = pace.elapsed();
-    assert!(elapsed <= deadline + MARGIN, "it took {elapsed:?} with a deadline of {deadline:?}");
-    output
 }
 
 #[expect(clippy::disallowed_methods, reason = "a deadline is tested in real time")]

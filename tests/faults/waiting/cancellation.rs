@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use lockable_tests::{Pace, Server};
+use lockable_tests::{Server, wait};
 
 use super::support::{
-    AT_ONCE, connect, held, in_queue, is_over, is_served_last, queued, random, release_last,
-    server_and_locker, waiter, within,
+    connect, connect_rechecking, held, in_queue, is_over, is_served, is_served_last, queued,
+    random, rechecking, release_last, released, server_and, waiter,
 };
 use crate::cancellation::polls::at_every_poll;
-use crate::support::LIMIT;
+use crate::support::LONG;
 
 #[tokio::test]
 async fn a_waiter_that_gives_up_leaves_the_queue_at_once() {
     let (server, locker, guard) = held().await;
     in_queue(&server, &locker).await.abort();
-    within("left after a drop", AT_ONCE, queued(&server, 0)).await;
+    wait::ends(queued(&server, 0)).await;
     let limit = Duration::from_millis(100);
     let error = locker.lock("k").wait(limit).acquire().await.unwrap_err();
     assert!(error.is_wait_limit_reached(), "{error}");
-    within("left after the limit", AT_ONCE, queued(&server, 0)).await;
+    wait::ends(queued(&server, 0)).await;
     release_last(&server, guard).await;
 }
 
@@ -32,18 +32,17 @@ async fn a_queue_place_stays_with_the_remaining_waiters() {
     first.abort();
     drop(first.await);
     guard.release().await.unwrap();
-    is_served_last(&server, "behind one that gave up", AT_ONCE, second).await;
+    is_served_last(&server, second).await;
 }
 
 /// Goal: the grant does not lapse, for which the second would have to wait.
-/// Method: the first waits for its turn in one process, the second in another. A machine that stands still for as
-/// long as a grant lasts does so in few of the rounds.
+/// Method: the first waits for its turn in one process, the second in another, and the server counts what lapses there. A
+/// machine that stands still for as long as a grant lasts does so in few of the rounds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grant_during_a_cancellation_reaches_the_next_waiter() {
     const ROUNDS: usize = 150;
-    let (server, one) = server_and_locker().await;
-    let (two, holder) = (connect(&server.url()).await, connect(&server.url()).await);
-    let mut lapsed = 0;
+    let (server, one) = server_and(rechecking).await;
+    let (two, holder) = (connect_rechecking(&server.url()).await, connect(&server.url()).await);
     for _ in 0..ROUNDS {
         let guard = holder.lock("k").acquire().await.unwrap();
         let first = in_queue(&server, &one).await;
@@ -53,26 +52,28 @@ async fn a_grant_during_a_cancellation_reaches_the_next_waiter() {
         first.abort();
         // It may have been granted the lock before that.
         drop(first);
-        let pace = Pace::start();
-        second.await.unwrap().release().await.unwrap();
-        lapsed += usize::from(pace.elapsed() > AT_ONCE);
+        is_served(second).await;
         release.await.unwrap().unwrap();
         is_over(&server).await;
     }
+    let statistics = server.admin().info("stats");
+    let (_, lapsed) = statistics.split_once("expired_keys:").unwrap();
+    let lapsed: usize = lapsed.lines().next().unwrap().parse().unwrap();
     assert!(lapsed <= ROUNDS / 20, "{lapsed}");
 }
 
 /// The waiters of one process, half of which give up at random moments.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_that_half_gives_up_leaves_nothing() {
-    let (server, one) = server_and_locker().await;
-    let two = connect(&server.url()).await;
+    let (server, one) = server_and(rechecking).await;
+    let two = connect_rechecking(&server.url()).await;
     for _ in 0..10 {
         let waiters: Vec<_> = (0..40)
             .map(|number| {
                 let locker = if number % 2 == 0 { &one } else { &two };
-                let request = locker.lock("k").wait(LIMIT);
-                let work = async move { request.acquire().await.unwrap().release().await.unwrap() };
+                let request = locker.lock("k").wait(LONG);
+                let work =
+                    async move { released(&request.acquire().await.unwrap().release().await) };
                 (number, tokio::spawn(work))
             })
             .collect();
@@ -82,7 +83,7 @@ async fn a_crowd_that_half_gives_up_leaves_nothing() {
                 waiter.abort();
                 drop(waiter.await);
             } else {
-                tokio::time::timeout(LIMIT, waiter).await.expect("it is served").unwrap();
+                wait::ends(waiter).await.unwrap();
             }
         }
         is_over(&server).await;
@@ -101,7 +102,7 @@ async fn a_waiting_call_may_be_dropped_at_every_poll() {
             drop(is_queued.await);
             guard.release().await.unwrap();
         };
-        let call = moment.of(locker.lock("k").wait(LIMIT).acquire());
+        let call = moment.of(locker.lock("k").wait(LONG).acquire());
         let (guard, ()) = tokio::join!(call, release);
         let is_done = guard.is_some();
         drop(guard);
@@ -119,7 +120,7 @@ async fn a_waiter_dropped_at_any_time_leaves_nothing() {
     for _ in 0..100 {
         let locker = connect(&server.url()).await;
         // A request that was on its way may still be granted, and released.
-        let guard = within("free", AT_ONCE, other.lock("k").acquire()).await.unwrap();
+        let guard = wait::ends(other.lock("k").acquire()).await.unwrap();
         let first = waiter(&locker);
         pause(random(3_000));
         first.abort();

@@ -8,7 +8,7 @@ use lockable_tests::{Proxy, Sections, Server, clock};
 use tokio::task::JoinSet;
 
 use super::support::connect;
-use crate::support::LIMIT;
+use crate::support::LONG;
 
 /// How many locks are handed off while the commands are counted.
 const HAND_OFFS: usize = 200;
@@ -49,7 +49,7 @@ async fn scripts_of_hand_offs(
         let (locker, sections) = (locker.clone(), Arc::clone(sections));
         tasks.spawn(async move {
             for _ in 0..HAND_OFFS / TASKS {
-                let guard = locker.lock("k").wait(LIMIT).fair().acquire().await.unwrap();
+                let guard = locker.lock("k").wait(LONG).fair().acquire().await.unwrap();
                 sections.enter(&guard);
                 sections.leave(&guard);
                 guard.release().await.unwrap();

@@ -8,8 +8,8 @@ use lockable_tests::{Admin, Server, wait};
 use tokio::task::JoinSet;
 
 use super::support::{
-    AT_ONCE, RECHECK, are_served, connect, in_queue, is_over, is_served, is_served_last, queued,
-    release_last, renewed, waiter, within,
+    are_served, connect, connect_rechecking, in_queue, is_over, is_served, is_served_last, queued,
+    release_last, released, renewed, waiter,
 };
 use crate::support::{KEY, LIMIT, LONG};
 
@@ -73,10 +73,10 @@ async fn a_waiter_marks_the_lock_and_is_handed_it() {
     let second = in_queue(&server, &third).await;
     assert_eq!(owner(&server), format!("+{unmarked}"), "it is marked once");
     guard.release().await.unwrap();
-    let first = within("first", AT_ONCE, first).await.unwrap();
+    let first = wait::ends(first).await.unwrap();
     assert_eq!(owner(&server).as_bytes()[16], b'.', "a lock from the queue");
-    first.release().await.unwrap();
-    is_served_last(&server, "second", AT_ONCE, second).await;
+    released(&first.release().await);
+    is_served_last(&server, second).await;
     assert_eq!(deletions(&server.admin()), 1, "the one that the mark has refused");
 }
 
@@ -84,7 +84,7 @@ async fn a_waiter_marks_the_lock_and_is_handed_it() {
 #[tokio::test]
 async fn a_permit_is_not_released_by_the_command() {
     let (server, locker) = server_and_locker().await;
-    let permit = |locker: &Locker| locker.lock("p").permits(2).wait(LIMIT).acquire();
+    let permit = |locker: &Locker| locker.lock("p").permits(2).wait(LONG).acquire();
     let (first, second) = (permit(&locker).await.unwrap(), permit(&locker).await.unwrap());
     let other = connect(&server.url()).await;
     let waiter = tokio::spawn(permit(&other));
@@ -92,9 +92,9 @@ async fn a_permit_is_not_released_by_the_command() {
     let places = || admin.command::<u64>(&["LLEN", queue]);
     wait::until_async(LIMIT, async || places() == 1).await;
     first.release().await.unwrap();
-    let third = within("a permit", AT_ONCE, waiter).await.unwrap().unwrap();
+    let third = wait::ends(waiter).await.unwrap().unwrap();
     second.release().await.unwrap();
-    third.release().await.unwrap();
+    released(&third.release().await);
     assert_eq!(deletions(&admin), 0);
 }
 
@@ -113,20 +113,19 @@ async fn a_marked_lock_is_renewed_and_extended() {
     assert!(guard.lease().is_held() && server.admin().pttl(KEY) > 30_000);
     assert_eq!(locker.inspect("k").await.unwrap().unwrap().id(), before);
     guard.release().await.unwrap();
-    is_served_last(&server, "waiter", AT_ONCE, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 /// The form of the owner token says so to a waiter, and no command may delete the lock.
 #[tokio::test]
 async fn a_lock_that_is_kept_is_done_to_its_waiter() {
     let (server, locker) = server_and_locker().await;
-    let others = connect(&server.url()).await;
+    let others = connect_rechecking(&server.url()).await;
     let guard = locker.lock("k").once().acquire().await.unwrap();
     let waiting = tokio::spawn(others.lock("k").once().acquire());
     queued(&server, 1).await;
     guard.keep(LONG).await.unwrap();
-    let ended = tokio::time::timeout(LIMIT, waiting).await.expect("the call ends");
-    let error = ended.unwrap().unwrap_err();
+    let error = wait::ends(waiting).await.unwrap().unwrap_err();
     assert!(error.is_done(), "{error}");
     assert!(locker.lock("k").once().acquire().await.unwrap_err().is_done());
     server.admin().del(KEY);
@@ -141,7 +140,7 @@ async fn a_marked_lock_becomes_a_ticket() {
     assert!(owner(&server).starts_with('@') && !waiter.is_finished());
     let guard = others.redeem(ticket).acquire().await.unwrap();
     guard.release().await.unwrap();
-    is_served_last(&server, "waiter", AT_ONCE, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 #[tokio::test]
@@ -149,7 +148,7 @@ async fn an_operator_hands_a_marked_lock_off() {
     let (server, others, guard) = held().await;
     let waiters = three(&server).await;
     taken_away(&others).await;
-    are_served("waiters", 3 * AT_ONCE, waiters).await;
+    are_served(waiters).await;
     guard.release().await.unwrap_err();
     is_over(&server).await;
 }
@@ -163,16 +162,16 @@ async fn an_operator_hands_an_unmarked_lock_off() {
     let waiters = three(&server).await;
     server.admin().command::<()>(&["SET", KEY, &unmarked, "KEEPTTL"]);
     taken_away(&others).await;
-    are_served("waiters", 3 * AT_ONCE, waiters).await;
+    are_served(waiters).await;
     assert_eq!(deletions(&server.admin()), 0);
     guard.release().await.unwrap_err();
 }
 
-/// Three lockers with a waiter each, in the queue one behind the other.
+/// Three lockers with a waiter each, in the queue one behind the other: only a message serves the first.
 async fn three(server: &Server) -> Vec<tokio::task::JoinHandle<LockGuard>> {
-    let mut waiters = Vec::new();
-    for _ in 0..3 {
-        waiters.push(in_queue(server, &connect(&server.url()).await).await);
+    let mut waiters = vec![in_queue(server, &connect(&server.url()).await).await];
+    for _ in 0..2 {
+        waiters.push(in_queue(server, &connect_rechecking(&server.url()).await).await);
     }
     waiters
 }
@@ -193,9 +192,9 @@ async fn a_revoked_holder_of_a_marked_lock_hands_it_off() {
     let waiter = in_queue(&server, &others).await;
     let admin = others.admin();
     let held = admin.holder("k").await.unwrap().unwrap();
-    admin.revoke(&held, "stuck").grace(LIMIT).await.unwrap();
+    admin.revoke(&held, "stuck").grace(LONG).await.unwrap();
     assert!(body.await.unwrap().unwrap_err().is_revoked());
-    is_served_last(&server, "waiter", AT_ONCE, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 /// Goal: a refused command for each lock that was granted before the first refusal.
@@ -241,7 +240,7 @@ async fn without_the_right_the_script_releases() {
     assert_eq!(owner(&server).as_bytes()[16], b'-', "nothing is refused before a release");
     let waiter = in_queue(&server, &connect(&url).await).await;
     guard.release().await.unwrap();
-    is_served_last(&server, "waiter", AT_ONCE, waiter).await;
+    is_served_last(&server, waiter).await;
     let guard = locker.lock("k").acquire().await.unwrap();
     assert_eq!(owner(&server).as_bytes()[16], b'.', "it is known that the command is refused");
     release_last(&server, guard).await;
@@ -276,19 +275,19 @@ async fn only_what_the_command_would_delete_is_marked() {
     let least = Duration::from_millis(50);
     let kept = locker.lock("k").min_hold(least).acquire().await.unwrap();
     let unmarked = owner(&server);
-    let others = connect(&server.url()).await;
+    let others = connect_rechecking(&server.url()).await;
     let waiter = in_queue(&server, &others).await;
     assert_eq!(owner(&server), unmarked);
     kept.release().await.unwrap();
-    is_served_last(&server, "waiter", RECHECK + least, waiter).await;
+    is_served_last(&server, waiter).await;
     // The second is as a version without the command writes it, the others as other programs do.
     for value in ["another's", "0123456789abcdef.1750000000000000", "0123456789ABCDEF-1"] {
-        admin.command::<()>(&["SET", KEY, value, "PX", "60000"]);
+        admin.command::<()>(&["SET", KEY, value, "PX", "300000"]);
         let waiter = self::waiter(&others);
         queued(&server, 1).await;
         assert_eq!(admin.get(KEY).as_deref(), Some(value));
         admin.del(KEY);
-        is_served("waiter", RECHECK, waiter).await;
+        is_served(waiter).await;
     }
 }
 
@@ -296,33 +295,33 @@ async fn only_what_the_command_would_delete_is_marked() {
 /// request of the waiter writes it again.
 #[tokio::test]
 async fn a_full_server_lets_a_waiter_mark_the_lock() {
-    let (server, others, guard) = held().await;
+    let (server, _others, guard) = held().await;
     let unmarked = owner(&server);
-    let waiter = in_queue(&server, &others).await;
+    let waiter = in_queue(&server, &connect_rechecking(&server.url()).await).await;
     let admin = server.admin();
     admin.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     admin.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
     admin.command::<()>(&["SET", KEY, &unmarked, "KEEPTTL"]);
     admin.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     let is_marked = async || owner(&server) == format!("+{unmarked}");
-    within("mark", RECHECK, wait::until_async(LIMIT, is_marked)).await;
+    wait::until_async(LIMIT, is_marked).await;
     admin.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
     guard.release().await.unwrap();
-    is_served_last(&server, "waiter", AT_ONCE, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 /// Goal: what a process of a former version left is harmless. Method: a lock, a queue and a fence counter as it wrote
 /// them: its lock is waited for until it ends, and its entry in the queue is passed over.
 #[tokio::test]
 async fn what_a_former_version_left_is_harmless() {
-    let (server, locker) = server_and_locker().await;
+    let server = server_and_locker().await.0;
     let admin = server.admin();
     let left = "0123456789abcdef.1750000000000000";
     admin.command::<()>(&["SET", KEY, left, "PX", "300"]);
     let entry = format!("1000 fedcba9876543210.17500000000000000000000001 {left}");
     admin.command::<()>(&["RPUSH", super::support::QUEUE, &entry]);
-    let waiter = waiter(&locker);
-    is_served("waiter", RECHECK, waiter).await;
-    let guard = within("again", RECHECK, locker.lock("k").acquire()).await.unwrap();
+    let locker = connect_rechecking(&server.url()).await;
+    is_served(waiter(&locker)).await;
+    let guard = wait::ends(locker.lock("k").acquire()).await.unwrap();
     release_last(&server, guard).await;
 }

@@ -1,36 +1,37 @@
 //! Messages, subscriptions, servers and keys that are lost while a call waits.
 
-use lockable_runtime::LockErrorKind;
-use std::time::Duration;
-
-use lockable_runtime::{LockError, LockGuard};
+use lockable_runtime::{LockError, LockErrorKind, LockGuard, LockerBuilder};
 use lockable_tests::{Admin, wait};
 use redis::Value;
 use rstest::rstest;
 use tokio::task::JoinHandle;
 
 use super::support::{
-    AT_ONCE, QUEUE, RECHECK, are_served, call, connect, held, held_beside_proxy, in_queue, is_over,
-    is_served, is_served_last, queued, release_last, server_and_locker, waited_for, within,
+    QUEUE, ample, are_served, call, connect_rechecking, held, held_beside, held_beside_proxy,
+    in_queue, is_over, is_served, is_served_last, queued, rechecking, release_last, server_and,
+    server_and_locker, waited_for, waited_for_by,
 };
-use crate::support::{FENCE, KEY, LIMIT, freed, patient};
+use crate::support::{FENCE, KEY, LIMIT, LONG, freed, patient};
 
 #[rstest]
-#[case::a_killed_subscription(&["CLIENT", "KILL", "TYPE", "pubsub"], RECHECK)]
-#[case::a_deleted_queue(&["DEL", QUEUE], RECHECK)]
-#[case::flushed_scripts(&["SCRIPT", "FLUSH"], AT_ONCE)]
+#[case::a_killed_subscription(&["CLIENT", "KILL", "TYPE", "pubsub"], rechecking)]
+#[case::a_deleted_queue(&["DEL", QUEUE], rechecking)]
+#[case::flushed_scripts(&["SCRIPT", "FLUSH"], ample)]
 #[tokio::test]
-async fn a_loss_costs_a_waiter_at_most_one_recheck(#[case] loss: &[&str], #[case] bound: Duration) {
-    let (server, guard, waiter) = waited_for().await;
+async fn a_loss_costs_a_waiter_at_most_one_recheck(
+    #[case] loss: &[&str],
+    #[case] builder: fn(&str) -> LockerBuilder,
+) {
+    let (server, guard, waiter) = waited_for_by(builder).await;
     lose(&server.admin(), loss);
     guard.release().await.unwrap();
-    is_served_last(&server, "behind a release", bound, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 /// A server drops a subscriber for which more waits than it may keep.
 #[tokio::test]
 async fn a_dropped_subscriber_costs_at_most_one_recheck() {
-    let (server, guard, waiter) = waited_for().await;
+    let (server, guard, waiter) = waited_for_by(rechecking).await;
     let admin = server.admin();
     let channels = admin.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "lockable:grant:*"]);
     let limit = ["CONFIG", "SET", "client-output-buffer-limit", "pubsub 1kb 1kb 1"];
@@ -38,7 +39,7 @@ async fn a_dropped_subscriber_costs_at_most_one_recheck() {
     admin.command::<u64>(&["PUBLISH", &channels[0], &"x".repeat(64 * 1024)]);
     wait::until_async(LIMIT, async || server.log().contains("output buffer limits")).await;
     guard.release().await.unwrap();
-    is_served_last(&server, "behind a release", RECHECK, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 #[rstest]
@@ -46,23 +47,23 @@ async fn a_dropped_subscriber_costs_at_most_one_recheck() {
 #[case::a_deleted_lock(&["DEL", KEY])]
 #[tokio::test]
 async fn a_lost_lock_costs_at_most_one_recheck(#[case] loss: &[&str]) {
-    let (server, guard, waiter) = waited_for().await;
+    let (server, guard, waiter) = waited_for_by(rechecking).await;
     lose(&server.admin(), loss);
-    is_served("behind a lost lock", RECHECK, waiter).await;
+    is_served(waiter).await;
     assert!(guard.release().await.unwrap_err().is_lost());
     is_over(&server).await;
 }
 
 #[rstest]
-#[case::with_a_lease(&["SET", KEY, "foreign", "PX", "60000"])]
+#[case::with_a_lease(&["SET", KEY, "foreign", "PX", "300000"])]
 #[case::without_an_end(&["SET", KEY, "foreign"])]
 #[tokio::test]
 async fn a_foreign_release_costs_at_most_one_recheck(#[case] acquire: &[&str]) {
-    let (server, locker) = server_and_locker().await;
+    let (server, locker) = server_and(rechecking).await;
     server.admin().command::<()>(acquire);
     let waiter = in_queue(&server, &locker).await;
     server.admin().del(KEY);
-    is_served_last(&server, "foreign holder released", RECHECK, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 /// The subscription is silent until it is taken for dead, and no other one is confirmed.
@@ -71,7 +72,7 @@ async fn messages_lost_for_long_cost_at_most_one_recheck() {
     let (server, proxy, _locker, guard) = held_beside_proxy().await;
     // It takes as long as the command deadline, too.
     let locker = patient(&proxy.url()).connect().await.unwrap();
-    let request = locker.lock("k").wait(3 * LIMIT);
+    let request = locker.lock("k").wait(LONG);
     let waiter = tokio::spawn(async move { request.acquire().await.unwrap() });
     queued(&server, 1).await;
     proxy.hold_messages();
@@ -79,24 +80,25 @@ async fn messages_lost_for_long_cost_at_most_one_recheck() {
     // The line asks when its subscription has ended, and again without another one.
     proxy.wait_for_command("EVALSHA", proxy.commands("EVALSHA") + 2, LIMIT).await;
     guard.release().await.unwrap();
-    is_served_last(&server, "messages lost for long", RECHECK, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 #[tokio::test]
 async fn an_unconfirmed_subscription_costs_at_most_one_recheck() {
-    let (server, proxy, locker, guard) = held_beside_proxy().await;
+    let (server, proxy, _locker, guard) = held_beside_proxy().await;
+    let locker = connect_rechecking(&proxy.url()).await;
     proxy.hold_messages();
     let waiter = in_queue(&server, &locker).await;
     guard.release().await.unwrap();
-    is_served_last(&server, "subscription never confirmed", RECHECK, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 #[tokio::test]
 async fn a_restart_without_data_costs_little() {
-    let (server, _lost, one) = waited_for().await;
-    let two = in_queue(&server, &connect(&server.url()).await).await;
+    let (server, _lost, one) = waited_for_by(rechecking).await;
+    let two = in_queue(&server, &connect_rechecking(&server.url()).await).await;
     server.restart();
-    are_served("server restarted", 2 * RECHECK, [one, two]).await;
+    are_served([one, two]).await;
     is_over(&server).await;
 }
 
@@ -112,7 +114,7 @@ async fn foreign_data_at_the_lock_are_reported_and_untouched() {
 
 #[tokio::test]
 async fn foreign_data_during_a_wait_are_reported_and_untouched() {
-    let (server, locker, guard) = held().await;
+    let (server, locker, guard) = held_beside(rechecking).await;
     let call = call(&locker);
     queued(&server, 1).await;
     let admin = server.admin();
@@ -137,7 +139,7 @@ async fn foreign_data_at_the_queue_prevent_no_release() {
 
 #[tokio::test]
 async fn foreign_data_at_the_fence_counter_leave_no_lock() {
-    let (server, locker) = server_and_locker().await;
+    let (server, locker) = server_and(rechecking).await;
     let admin = server.admin();
     admin.set(KEY, "foreign");
     let call = call(&locker);
@@ -155,7 +157,7 @@ async fn foreign_data_at_the_fence_counter_leave_no_lock() {
 async fn an_uncountable_fence_counter_is_reported_and_untouched(
     #[values("text", "1.5", "9223372036854775807")] theirs: &str,
 ) {
-    let (server, locker, guard) = held().await;
+    let (server, locker, guard) = held_beside(rechecking).await;
     let call = call(&locker);
     queued(&server, 1).await;
     let admin = server.admin();
@@ -172,7 +174,7 @@ async fn a_hand_off_gives_the_fence_counter_an_expiry() {
     let (admin, token) = (server.admin(), guard.lease().fencing_token());
     admin.set(FENCE, "1");
     guard.release().await.unwrap();
-    let next = within("a fence counter without an expiry", AT_ONCE, waiter).await.unwrap();
+    let next = wait::ends(waiter).await.unwrap();
     assert!(next.lease().fencing_token() > token);
     assert!(admin.pttl(FENCE) > 0);
     release_last(&server, next).await;

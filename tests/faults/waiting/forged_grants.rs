@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use lockable_tests::{Admin, Pace, wait};
+use lockable_tests::{Admin, wait};
 use rstest::rstest;
 
-use super::support::{AT_ONCE, QUEUE, held_beside_proxy, in_queue, is_served_last, waiter, within};
+use super::support::{
+    QUEUE, connect_rechecking, held_beside_proxy, in_queue, is_served_last, released, waiter,
+};
 use crate::support::{KEY, LIMIT};
 
 /// Goal: a grant whose token is far ahead of its time starts no body while another holder has the lock, poisons no
@@ -17,7 +19,8 @@ use crate::support::{KEY, LIMIT};
 #[case::of_a_time_to_come(|_| (u64::MAX - 9, u64::MAX - 9))]
 #[tokio::test]
 async fn a_forged_grant_is_claimed(#[case] forge: fn(u64) -> (u64, u64)) {
-    let (server, proxy, locker, guard) = held_beside_proxy().await;
+    let (server, proxy, _locker, guard) = held_beside_proxy().await;
+    let locker = connect_rechecking(&proxy.url()).await;
     let (admin, first) = (server.admin(), in_queue(&server, &locker).await);
     let asked = proxy.commands("EVALSHA");
     for _ in 0..3 {
@@ -26,17 +29,16 @@ async fn a_forged_grant_is_claimed(#[case] forge: fn(u64) -> (u64, u64)) {
     }
     wait::until_async(LIMIT, async || proxy.commands("EVALSHA") > asked + 2).await;
     assert!(!first.is_finished() && guard.lease().is_held());
-    let pace = Pace::start();
     guard.release().await.unwrap();
-    let next = within("the waiter", AT_ONCE, first).await.unwrap();
+    let next = wait::ends(first).await.unwrap();
     assert!(
         u64::from(next.lease().fencing_token()) <= now(&admin),
         "{}",
         next.lease().fencing_token()
     );
     let last = waiter(&locker);
-    pace.assert_released(&next.release().await);
-    is_served_last(&server, "the next one", AT_ONCE, last).await;
+    released(&next.release().await);
+    is_served_last(&server, last).await;
 }
 
 /// To the waiter in the queue, for a minute.

@@ -4,8 +4,8 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
 use tokio::task::JoinHandle;
 
-use super::support::{AT_ONCE, RECHECK, ample, is_served};
-use crate::support::LIMIT;
+use super::support::{ample, is_served, rechecking};
+use crate::support::{LIMIT, LONG};
 
 /// Goal: the waiters of two locks are not in one queue, where each would be granted the other's lock.
 /// Method: both locks are held, each has a waiter, and they are released in the order in which the
@@ -26,10 +26,10 @@ async fn a_key_and_its_hash_tag_have_separate_queues() {
     queues(&server, "lockable", 2).await;
     admin.reset_statistics();
     tagged.release().await.unwrap();
-    is_served("behind the tag", AT_ONCE, for_tagged).await;
+    is_served(for_tagged).await;
     assert!(plain.lease().is_held() && !for_plain.is_finished());
     plain.release().await.unwrap();
-    is_served("behind the key", AT_ONCE, for_plain).await;
+    is_served(for_plain).await;
     assert_eq!(admin.command_calls("publish"), 2);
 }
 
@@ -45,7 +45,7 @@ async fn locks_are_handed_off_in_any_namespace() {
             let waiter = waiter(&other, key);
             queues(&server, namespace, 1).await;
             guard.release().await.unwrap();
-            is_served("in any namespace", AT_ONCE, waiter).await;
+            is_served(waiter).await;
         }
     }
 }
@@ -53,18 +53,18 @@ async fn locks_are_handed_off_in_any_namespace() {
 #[tokio::test]
 async fn lockers_of_two_namespaces_exclude_each_other() {
     let server = Server::start();
-    let locker = |namespace| ample(&server.url()).namespace(namespace).connect();
+    let locker = |namespace| rechecking(&server.url()).namespace(namespace).connect();
     let (one, other) = (locker("lockable").await.unwrap(), locker("other").await.unwrap());
     let guard = one.lock("k").acquire().await.unwrap();
     assert!(other.lock("k").try_acquire().await.unwrap().is_none());
     let waiter = waiter(&other, "k");
     queues(&server, "other", 1).await;
     guard.release().await.unwrap();
-    is_served("by its own question", RECHECK, waiter).await;
+    is_served(waiter).await;
 }
 
 fn waiter(locker: &Locker, key: &'static str) -> JoinHandle<LockGuard> {
-    let request = locker.lock(key).wait(LIMIT);
+    let request = locker.lock(key).wait(LONG);
     tokio::spawn(async move { request.acquire().await.unwrap() })
 }
 

@@ -50,7 +50,7 @@ async fn watchers(server: &Server, first: &str) -> Vec<Peer> {
     let mut watchers = Vec::new();
     for url in [first, &server.url()] {
         let mut watcher = process(url);
-        watcher.say("watch 60000");
+        watcher.say("watch 300000");
         watchers.push(watcher);
         queued(server, watchers.len()).await;
     }
@@ -61,7 +61,7 @@ async fn watchers(server: &Server, first: &str) -> Vec<Peer> {
 /// them has its whole lease: by then the short grant is over, or is none any more.
 async fn exclude_each_other(server: &Server, mut watchers: Vec<Peer>) {
     let admin = server.admin();
-    wait::until_async(2 * LIMIT, async || admin.pttl(KEY) > 2_000).await;
+    wait::until_async(LIMIT, async || admin.pttl(KEY) > 2_000).await;
     for watcher in &mut watchers {
         watcher.say("enough");
     }

@@ -7,9 +7,10 @@ use lockable_runtime::{LockRequest, Locker};
 use lockable_tests::wait;
 
 use super::support::{
-    AT_ONCE, are_served, connect, is_over, queued, release_last, server_and_locker, within,
+    are_served, connect, connect_rechecking, is_over, queued, release_last, released,
+    server_and_locker,
 };
-use crate::support::{FENCE, KEY, LIMIT};
+use crate::support::{FENCE, KEY, LIMIT, LONG};
 
 /// Half of the milliseconds that Redis can count.
 const LONGEST: Duration = Duration::from_millis(i64::MAX.unsigned_abs() / 2);
@@ -25,19 +26,19 @@ async fn is_waited_for_and_handed_off() {
     });
     queued(&server, 2).await;
     guard.release().await.unwrap();
-    are_served("the longest lease", 2 * AT_ONCE, waiters).await;
+    are_served(waiters).await;
     is_over(&server).await;
 }
 
 #[tokio::test]
 async fn is_claimed_renewed_and_extended() {
     let (server, one) = server_and_locker().await;
-    let other = connect(&server.url()).await;
+    let other = connect_rechecking(&server.url()).await;
     let holder = longest(&one).min_hold(Duration::from_millis(10)).acquire().await.unwrap();
     let waiter = tokio::spawn(longest(&other).renew().acquire());
     queued(&server, 1).await;
     holder.release().await.unwrap();
-    let guard = within("handed off", 2 * AT_ONCE, waiter).await.unwrap().unwrap();
+    let guard = wait::ends(waiter).await.unwrap().unwrap();
     wait::until_async(LIMIT, async || server.admin().pttl(KEY) > 2_000).await;
     guard.lease().extend(LONGEST).await.unwrap();
     assert!(one.inspect("k").await.unwrap().is_some());
@@ -75,7 +76,7 @@ async fn keeps_its_fence_counter_while_it_is_waited_for() {
 async fn keeps_the_fence_counter_of_permits_too() {
     let (server, locker) = server_and_locker().await;
     let (other, admin) = (connect(&server.url()).await, server.admin());
-    let permit = |locker: &Locker| locker.lock("k").permits(2).wait(LIMIT).acquire();
+    let permit = |locker: &Locker| locker.lock("k").permits(2).wait(LONG).acquire();
     let held = [permit(&other).await.unwrap(), permit(&other).await.unwrap()];
     let short = [tokio::spawn(permit(&locker)), tokio::spawn(permit(&locker))];
     let long = tokio::spawn(longest(&locker).permits(2).acquire());
@@ -88,13 +89,13 @@ async fn keeps_the_fence_counter_of_permits_too() {
     for guard in held {
         guard.release().await.unwrap();
     }
-    long.await.unwrap().unwrap().release().await.unwrap();
+    released(&long.await.unwrap().unwrap().release().await);
     short[1].abort();
 }
 
-/// How many milliseconds a fence counter lives for short leases.
-const FENCE_LIFE: i64 = 600_000;
+/// How many milliseconds a fence counter lives for the other leases.
+const FENCE_LIFE: i64 = 3_000_000;
 
 fn longest(locker: &Locker) -> LockRequest {
-    locker.lock("k").expire(LONGEST).wait(LIMIT)
+    locker.lock("k").expire(LONGEST).wait(LONG)
 }

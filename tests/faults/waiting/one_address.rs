@@ -13,9 +13,10 @@ use rstest::rstest;
 use tokio::task::JoinSet;
 
 use super::support::{
-    RECHECK, connect, in_queue, kill_subscribers, queued, release_last, subscribers, within,
+    connect, connect_rechecking, in_queue, kill_subscribers, queued, release_last, released,
+    subscribers,
 };
-use crate::support::{KEY, LIMIT, LONG, elapse, in_time};
+use crate::support::{KEY, LIMIT, LONG, elapse};
 
 /// Goal: a waiter that a hand-off passes over hears of no grant.
 /// Method: waiters of three processes have subscribed at the old primary. The new one sends there what it publishes,
@@ -25,14 +26,14 @@ async fn a_demoted_server_passes_on_no_grant() {
     let (old, new, proxy, guard, lockers) = held().await;
     let (sections, mut waiters) = (Arc::new(Sections::default()), JoinSet::new());
     for (number, locker) in lockers.iter().enumerate() {
-        let (request, sections) = (locker.lock("k").wait(LIMIT), Arc::clone(&sections));
+        let (request, sections) = (locker.lock("k").wait(LONG), Arc::clone(&sections));
         waiters.spawn(async move {
             let guard = request.acquire().await.unwrap();
             sections.enter(&guard);
             // So long that a second holder at the same time is seen.
             elapse(Duration::from_millis(100)).await;
             sections.leave(&guard);
-            guard.release().await.unwrap();
+            released(&guard.release().await);
         });
         queued(&old, number + 1).await;
     }
@@ -51,8 +52,8 @@ async fn subscriptions_follow_to_the_new_primary() {
     for locker in lockers {
         waiters.spawn(async move {
             for _ in 0..4 {
-                let guard = locker.lock("k").wait(LIMIT).fair().acquire().await.unwrap();
-                guard.release().await.unwrap();
+                let guard = locker.lock("k").wait(LONG).fair().acquire().await.unwrap();
+                released(&guard.release().await);
             }
         });
     }
@@ -62,11 +63,8 @@ async fn subscriptions_follow_to_the_new_primary() {
     let admin = new.admin();
     wait::until_async(LIMIT, async || admin.command::<Vec<String>>(&channels).len() == WAITERS)
         .await;
-    within("twelve hand-offs", RECHECK, async {
-        guard.release().await.unwrap();
-        waiters.join_all().await;
-    })
-    .await;
+    guard.release().await.unwrap();
+    wait::ends(waiters.join_all()).await;
 }
 
 /// Goal: a grant of the new primary, whose clock is another one, does not count from an answer of the old primary.
@@ -78,7 +76,7 @@ async fn a_grant_of_the_new_primary_is_not_dated_by_the_old_one(
     #[values(Opened::Subscription, Opened::Connection, Opened::Nothing)] opened: Opened,
 ) {
     let (old, new, proxy) = pair();
-    let open = || Verbs::open_impatient(&proxy.url(), LIMIT).unwrap();
+    let open = || Verbs::open_impatient(&proxy.url(), LONG).unwrap();
     let (mut waiter, holder) = (open(), open());
     let (grants, heard) = channel();
     waiter.listen(grants).await.unwrap();
@@ -122,21 +120,21 @@ async fn tokens_rise_at_a_new_primary_with_another_clock(
     set_clock(&new, 2 * LONG);
     new.admin().follow(old.addr());
     let proxy = Proxy::start(&old);
-    let (locker, other) = (connect(&proxy.url()).await, connect(&proxy.url()).await);
+    let (locker, other) = (connect(&proxy.url()).await, connect_rechecking(&proxy.url()).await);
     let guard = locker.lock("k").acquire().await.unwrap();
     let waiter = in_queue(&old, &other).await;
     proxy.fail_over(&old, &new);
     if is_over {
         // The next call leads to the new primary, where the lease is checked.
         locker.lock("first").run(async {}).await.unwrap();
-        assert!(in_time(LIMIT, guard.lease().lost()).await.is_lost());
+        assert!(wait::ends(guard.lease().lost()).await.is_lost());
     } else {
         assert!(new.admin().pttl(KEY) > 60_000 && !waiter.is_finished());
         guard.lease().extend(LONG).await.unwrap();
     }
     let token = guard.lease().fencing_token();
     drop(guard);
-    let next = in_time(LIMIT, waiter).await.unwrap();
+    let next = wait::ends(waiter).await.unwrap();
     assert!(next.lease().fencing_token() > token);
     release_last(&new, next).await;
 }
@@ -181,7 +179,7 @@ async fn held() -> (Server, Server, Proxy, LockGuard, Vec<Locker>) {
     let guard = connect(&proxy.url()).await.lock("k").acquire().await.unwrap();
     let mut lockers = Vec::new();
     for _ in 0..WAITERS {
-        lockers.push(connect(&proxy.url()).await);
+        lockers.push(connect_rechecking(&proxy.url()).await);
     }
     (old, new, proxy, guard, lockers)
 }

@@ -7,7 +7,7 @@ use lockable_tests::{Proxy, Server, wait};
 use rstest::rstest;
 use tokio::runtime::Runtime;
 
-use super::support::{QUEUE, ample, queued};
+use super::support::{QUEUE, connect, queued, rechecking};
 use crate::runtimes::{block_on, one_thread};
 use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, freed, freed_blocking, server_and_proxy};
 
@@ -21,7 +21,7 @@ use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, freed, freed_blocking, s
 /// 4. Its answer is processed before that of the release.
 #[test]
 fn a_question_behind_its_release_takes_no_lock() {
-    let (server, proxy, locker) = behind_proxy(2 * LIMIT);
+    let (server, proxy, locker) = behind_proxy(LONG);
     let (first, second) = (one_thread(), one_thread());
     let guard = granted_with_an_open_question(&first, &server, &proxy, locker.lock("k"));
     second.block_on(pair(&locker));
@@ -66,7 +66,7 @@ fn a_dropped_question_behind_its_release_takes_nothing() {
 /// knows of no minimum overtakes the release.
 /// Method: the release is dropped on its way, or has no answer within its deadline.
 #[rstest]
-#[case::dropped(2 * LIMIT)]
+#[case::dropped(LONG)]
 #[case::unanswered(COMMAND)]
 fn a_minimum_hold_outlasts_an_unfinished_release(#[case] deadline: Duration) {
     let (server, proxy, locker) = behind_proxy(deadline);
@@ -89,7 +89,7 @@ fn a_minimum_hold_outlasts_an_unfinished_release(#[case] deadline: Duration) {
 
 fn behind_proxy(command_deadline: Duration) -> (Server, Proxy, Locker) {
     let (server, proxy) = server_and_proxy();
-    let locker = ample(&proxy.url()).command_deadline(command_deadline);
+    let locker = rechecking(&proxy.url()).command_deadline(command_deadline);
     (server, proxy, locker.connect_lazy().unwrap())
 }
 
@@ -101,9 +101,9 @@ fn granted_with_an_open_question(
     request: LockRequest,
 ) -> LockGuard {
     runtime.block_on(async {
-        let holder = ample(&server.url()).connect().await.unwrap();
+        let holder = connect(&server.url()).await;
         let holder = holder.lock("k").acquire().await.unwrap();
-        let waiting = tokio::spawn(request.wait(LIMIT).acquire());
+        let waiting = tokio::spawn(request.wait(LONG).acquire());
         queued(server, 1).await;
         proxy.hold_open_requests();
         proxy.wait_held(LIMIT).await;

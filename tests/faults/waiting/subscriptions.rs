@@ -1,13 +1,15 @@
 //! Which connections waiting opens, and lockers that share a process.
 
+use std::time::Duration;
+
 use lockable_tests::{Admin, wait};
 use tokio::task::JoinSet;
 
 use super::support::{
-    AT_ONCE, QUEUE, RECHECK, ample, connect, held, held_beside_proxy, in_queue, is_served,
-    is_served_last, kill_subscribers, server_and_locker, subscribers, waited_for, within,
+    QUEUE, connect, connect_rechecking, held, held_beside_proxy, in_queue, is_served,
+    is_served_last, kill_subscribers, released, server_and_locker, subscribers, waited_for,
 };
-use crate::support::{LIMIT, elapse, server_and_proxy};
+use crate::support::{LIMIT, LONG, elapse, server_and_proxy};
 
 #[tokio::test]
 async fn calls_that_need_not_wait_never_subscribe() {
@@ -29,7 +31,7 @@ async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
         guards.push(other.lock(format!("n:{key}")).acquire().await.unwrap());
     }
     let waiters: Vec<_> = (0..100)
-        .map(|n| tokio::spawn(locker.lock(format!("n:{}", n % 10)).wait(LIMIT).acquire()))
+        .map(|n| tokio::spawn(locker.lock(format!("n:{}", n % 10)).wait(LONG).acquire()))
         .collect();
     let admin = server.admin();
     wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").len() == 10).await;
@@ -38,7 +40,7 @@ async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
         guard.release().await.unwrap();
     }
     for waiter in waiters {
-        within("one of a hundred", LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+        released(&wait::ends(waiter).await.unwrap().unwrap().release().await);
     }
     assert_eq!(admin.command_calls("subscribe"), 1);
     assert_eq!([admin.keys("lockable:queue:*"), admin.keys("disLock:*")].concat(), [""; 0]);
@@ -50,21 +52,21 @@ async fn a_silent_subscription_is_asked_whether_it_lives() {
     let (server, guard, waiter) = waited_for().await;
     let admin = server.admin();
     let pings = admin.command_calls("ping");
-    wait::until_async(3 * LIMIT, async || admin.command_calls("ping") > pings).await;
+    wait::until_async(LIMIT, async || admin.command_calls("ping") > pings).await;
     guard.release().await.unwrap();
-    is_served_last(&server, "the waiter", AT_ONCE, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 /// Both listen on the channel of the process, so the server takes a grant to the first as heard.
 #[tokio::test]
 async fn a_locker_without_its_subscription_waits_for_the_recheck() {
-    let (server, proxy, one, guard) = held_beside_proxy().await;
-    let first = in_queue(&server, &one).await;
+    let (server, proxy, _locker, guard) = held_beside_proxy().await;
+    let first = in_queue(&server, &connect_rechecking(&proxy.url()).await).await;
     let second = in_queue(&server, &connect(&server.url()).await).await;
     proxy.hold_messages();
     guard.release().await.unwrap();
-    is_served("the one without its messages", RECHECK, first).await;
-    is_served_last(&server, "the other one", AT_ONCE, second).await;
+    is_served(first).await;
+    is_served_last(&server, second).await;
 }
 
 /// Goal: when grants may have been missed, the lines do not ask all at the same moment.
@@ -74,7 +76,7 @@ async fn a_new_subscription_limits_the_lines_asked_at_once() {
     const LINES: usize = 400;
     const LIMITED: u64 = 256;
     let (server, proxy) = server_and_proxy();
-    let locker = ample(&proxy.url()).command_deadline(2 * LIMIT).connect().await.unwrap();
+    let locker = connect(&proxy.url()).await;
     let holder = connect(&server.url()).await;
     let (mut guards, mut waiters) = (Vec::new(), JoinSet::new());
     for line in 0..LINES {
@@ -88,7 +90,7 @@ async fn a_new_subscription_limits_the_lines_asked_at_once() {
     let asked = admin.command_calls("lpos");
     kill_subscribers(&admin);
     wait::until_async(LIMIT, async || admin.command_calls("lpos") > asked).await;
-    elapse(AT_ONCE).await;
+    elapse(Duration::from_millis(500)).await;
     // Fewer where an answer to an earlier question was held back, too.
     let limited = admin.command_calls("lpos") - asked;
     assert!(limited <= LIMITED, "{limited}");
@@ -108,7 +110,7 @@ async fn an_earlier_waiter_hears_over_a_new_subscription() {
         listens(&admin, &first, channels).await;
     }
     guard.release().await.unwrap();
-    is_served_last(&server, "the one from before", AT_ONCE, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 /// Goal: a process that was started from the same image as another one does not release that one's locks.
@@ -123,12 +125,12 @@ async fn a_new_subscription_leaves_grants_of_an_image_alone() {
     kill_subscribers(&admin);
     listens(&admin, &origin, 2).await;
     let owner = format!("{origin}.7");
-    admin.command::<()>(&["SET", "disLock:other", &owner, "PX", "60000"]);
+    admin.command::<()>(&["SET", "disLock:other", &owner, "PX", "300000"]);
     let grant = format!("1\n1\n1000\n{owner}\ndisLock:other");
     assert_eq!(admin.command::<u64>(&["PUBLISH", &format!("lockable:grant:{origin}"), &grant]), 1);
     guard.release().await.unwrap();
     // Its own grant comes behind the other one's.
-    is_served("its own", AT_ONCE, first).await;
+    is_served(first).await;
     // A call goes behind all releases of its key.
     assert!(locker.lock("other").try_acquire().await.unwrap().is_none());
     assert_eq!(admin.get("disLock:other"), Some(owner));
@@ -136,7 +138,7 @@ async fn a_new_subscription_leaves_grants_of_an_image_alone() {
     let second = in_queue(&server, &locker).await;
     assert_ne!(origin_of_waiter(&admin), origin);
     guard.release().await.unwrap();
-    is_served_last(&server, "the second", AT_ONCE, second).await;
+    is_served_last(&server, second).await;
 }
 
 /// Where the token of the only waiter of `k` begins.

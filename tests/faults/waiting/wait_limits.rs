@@ -3,21 +3,25 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker, distributed_lock};
-use lockable_tests::{Pace, Server, wait};
+use lockable_tests::{Server, wait};
 use tokio::task::spawn_blocking;
 use tracing::Level;
 
 use super::support::{
-    QUEUE, ample, behind_proxy, call, connect, held, held_beside_proxy, impatient_behind_proxy,
-    in_queue, is_over, places, process, queued, release_last, server_and_locker,
+    QUEUE, ample, behind_proxy, call, connect, connect_rechecking, held, held_beside_proxy,
+    impatient_behind_proxy, in_queue, is_over, process, queued, rechecking, release_last, released,
+    server_and,
 };
 use crate::cancellation::late_requests::overtake;
 use crate::events;
 use crate::runtimes::one_thread;
-use crate::support::{COMMAND, CONNECT, KEY, LIMIT, Runs, elapse, freed, impatient, in_time};
+use crate::support::{COMMAND, KEY, LIMIT, LONG, Runs, elapse, freed, impatient, server_and_proxy};
 
 /// Shorter than a command deadline, which the first try has all the same.
 const SHORT: Duration = Duration::from_millis(300);
+
+/// What happens to a call that is queued happens before this.
+const LONGER: Duration = Duration::from_secs(3);
 
 /// Calls that wait for a short while, by what they give back. Those whose type has no place for an error have
 /// a key that a test can follow through the events.
@@ -108,38 +112,27 @@ fn assert_error_events(silent: &str, times: usize) {
 /// Method: it is queued, and both of its connections break before its limit, which comes before its recheck.
 #[tokio::test]
 async fn a_lock_is_not_busy_once_the_connections_broke() {
-    const LIMIT_OF_CALL: Duration = Duration::from_millis(700);
     let (server, locker, _guard) = held().await;
-    let begun = Pace::start();
     let runs = Runs::default();
     let (by, counted) = (locker.clone(), runs.clone());
-    let answer = tokio::spawn(async move { calls::answer(&by, LIMIT_OF_CALL, &counted).await });
-    let call = tokio::spawn(locker.lock("k").wait(LIMIT_OF_CALL).acquire());
-    // On a busy machine it may be over before that is seen.
-    let admin = server.admin();
-    wait::until_async(LIMIT, async || places(&admin) == 1 || call.is_finished()).await;
+    let answer = tokio::spawn(async move { calls::answer(&by, LONGER, &counted).await });
+    let call = tokio::spawn(locker.lock("k").wait(LONGER).acquire());
+    queued(&server, 1).await;
     server.kill();
-    let is_in_time = begun.elapsed() + begun.lag() < LIMIT_OF_CALL;
     let (answer, error) = (answer.await.unwrap(), call.await.unwrap().unwrap_err());
-    assert!(!is_in_time || error.is_unavailable() && answer == "error", "{answer} {error}");
+    assert!(error.is_unavailable() && answer == "error", "{answer} {error}");
     assert_eq!(runs.count(), 0);
 }
 
 /// The same where only the connection breaks over which the queue was asked, and the subscription stays.
 #[tokio::test]
 async fn a_lock_is_not_busy_once_the_connection_for_commands_broke() {
-    const LIMIT_OF_CALL: Duration = Duration::from_millis(700);
     let (server, locker, _guard) = held().await;
-    let begun = Pace::start();
-    let call = tokio::spawn(locker.lock("k").wait(LIMIT_OF_CALL).acquire());
-    let admin = server.admin();
-    wait::until_async(LIMIT, async || places(&admin) == 1 || call.is_finished()).await;
-    admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
-    let is_in_time = begun.elapsed() + begun.lag() < LIMIT_OF_CALL;
+    let call = tokio::spawn(locker.lock("k").wait(LONGER).acquire());
+    queued(&server, 1).await;
+    server.admin().command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     let error = call.await.unwrap().unwrap_err();
-    // Where the machine stalls, the limit may come before that is noticed.
-    let stalls = begun.lag() > LIMIT_OF_CALL / 2;
-    assert!(!is_in_time || stalls || error.is_unavailable(), "{error}");
+    assert!(error.is_unavailable(), "{error}");
 }
 
 /// A pair of calls in sequence have the command deadline each, so all of them together have two.
@@ -150,7 +143,7 @@ async fn a_stalled_server_is_not_reported_as_busy() {
     events::listen();
     server.pause();
     let all = all(&locker, "limit-hangs", SHORT);
-    assert_unavailable(in_time(2 * COMMAND + CONNECT, all).await);
+    assert_unavailable(wait::ends(all).await);
     assert_error_events("limit-hangs", 1);
     server.resume();
 }
@@ -164,7 +157,7 @@ async fn a_dead_server_is_not_reported_as_busy() {
     // A limit of zero is busy behind the first of them, which still asks.
     for limit in [Duration::from_nanos(1), SHORT, 3 * COMMAND] {
         let all = all(&locker, "limit-gone", limit);
-        assert_unavailable(in_time(COMMAND + CONNECT, all).await);
+        assert_unavailable(wait::ends(all).await);
     }
     assert_error_events("limit-gone", 3);
 }
@@ -179,14 +172,11 @@ async fn a_waiter_learns_that_its_server_died() {
     let waiting = tokio::spawn(async move { waiting.acquire().await.map(drop) });
     let skipping = tokio::spawn(async move { all(&locker, "k", limit).await });
     queued(&server, 1).await;
-    let pace = Pace::start();
     server.kill();
-    let error = in_time(limit, waiting).await.unwrap().unwrap_err();
+    let error = wait::ends(waiting).await.unwrap().unwrap_err();
     assert!(error.is_unavailable() && !error.is_wait_limit_reached(), "{error}");
     let text = error.to_string();
     assert!(text.contains(&server.url()) && text.contains("wait limit"), "{text}");
-    // A stalled machine has found no more than that the connection broke.
-    assert!(std::error::Error::source(&error).is_some() || pace.is_stalled(), "{text}");
     assert_unavailable(skipping.await.unwrap());
     drop(holder);
 }
@@ -218,7 +208,7 @@ async fn a_local_holder_means_busy_without_an_answer() {
     server.resume();
     assert!(error.is_wait_limit_reached(), "{error}");
     holder.release().await.unwrap();
-    first.await.unwrap().release().await.unwrap();
+    released(&first.await.unwrap().release().await);
     is_over(&server).await;
 }
 
@@ -230,7 +220,7 @@ async fn a_lease_that_is_over_makes_no_lock_busy() {
     let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let short = locker.lock("k").expire(Duration::from_millis(1_500));
-    let first = tokio::spawn(short.wait(LIMIT).acquire());
+    let first = tokio::spawn(short.wait(LONG).acquire());
     queued(&server, 1).await;
     holder.release().await.unwrap();
     let first = first.await.unwrap().unwrap();
@@ -264,16 +254,17 @@ async fn a_current_answer_outweighs_an_earlier_failure() {
 /// lock after that.
 #[tokio::test]
 async fn a_busy_lock_is_found_over_a_stalling_link() {
-    let (server, proxy, locker) = behind_proxy().await;
-    let other = connect(&server.url()).await;
+    let (server, proxy) = server_and_proxy();
+    let locker = connect_rechecking(&proxy.url()).await;
+    let other = connect_rechecking(&server.url()).await;
     let mut guard = other.lock("k").acquire().await.unwrap();
-    let call = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    let call = tokio::spawn(locker.lock("k").wait(3 * LONGER).acquire());
     for _ in 0..2 {
         queued(&server, 1).await;
         proxy.hold_requests();
         proxy.hold_replies();
         guard.release().await.unwrap();
-        guard = other.lock("k").wait(LIMIT).acquire().await.unwrap();
+        guard = other.lock("k").wait(LONG).acquire().await.unwrap();
         proxy.release_requests();
         proxy.release_replies();
     }
@@ -286,15 +277,15 @@ async fn a_busy_lock_is_found_over_a_stalling_link() {
 /// Goal: a call without a limit that loses its grants because its process is stopped does not end.
 #[tokio::test]
 async fn a_repeatedly_stopped_process_keeps_waiting() {
-    let (server, locker) = server_and_locker().await;
+    let (server, locker) = server_and(rechecking).await;
     let mut guard = locker.lock("k").acquire().await.unwrap();
     let mut worker = process(&server.url());
-    worker.say("wait 60000");
+    worker.say("wait 300000");
     for _ in 0..6 {
         queued(&server, 1).await;
         worker.pause();
         guard.release().await.unwrap();
-        guard = locker.lock("k").wait(LIMIT).acquire().await.unwrap();
+        guard = locker.lock("k").wait(LONG).acquire().await.unwrap();
         worker.resume();
     }
     queued(&server, 1).await;
@@ -322,13 +313,14 @@ async fn a_call_without_wait_gets_a_free_lock() {
 /// Method: a lease is shorter than the way to the server and back.
 #[tokio::test]
 async fn a_lease_shorter_than_the_link_is_an_error() {
-    let (server, proxy, locker, guard) = held_beside_proxy().await;
+    let (server, proxy, _locker, guard) = held_beside_proxy().await;
+    let locker = connect_rechecking(&proxy.url()).await;
     let short = Duration::from_millis(40);
     proxy.delay(short);
     let call = tokio::spawn(locker.lock("k").expire(short).acquire());
     queued(&server, 1).await;
     guard.release().await.unwrap();
-    let error = tokio::time::timeout(LIMIT, call).await.unwrap().unwrap().unwrap_err();
+    let error = wait::ends(call).await.unwrap().unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains("longer `expire`"), "{error}");
     // Nothing takes the lock for a call that has ended.
     elapse(Duration::from_millis(200)).await;
