@@ -7,14 +7,12 @@
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Admin, Answer, Cue, Doors, Garble, wait};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet, spawn_local};
-use tokio::time::timeout;
 
 use super::scene::{Nodes, fresh};
 use crate::support::{COMMAND, LIMIT, LONG, Runs, ample, patient};
@@ -53,8 +51,7 @@ async fn run_all() {
             let (nodes, at_once) = (Arc::clone(&nodes), Arc::clone(&at_once));
             cases.spawn_local(async move {
                 let _permit = at_once.acquire().await.unwrap();
-                let case = spawn_local(run(nodes, at, garble));
-                let outcome = timeout(4 * RECOVERED, case).await.expect("the case ends");
+                let outcome = spawn_local(run(nodes, at, garble)).await;
                 outcome.err().map(|_| format!("{at:?} {garble:?}"))
             });
         }
@@ -62,10 +59,6 @@ async fn run_all() {
     let failed: Vec<_> = cases.join_all().await.into_iter().flatten().collect();
     assert!(failed.is_empty(), "{failed:?}");
 }
-
-/// By then all is well again, and no lease has ended. A connection with a reply too few has to leave three calls
-/// unanswered twice before it is left.
-const RECOVERED: Duration = Duration::from_secs(40);
 
 /// Most of them wait.
 const AT_ONCE: usize = 12;
@@ -83,20 +76,20 @@ struct Case {
 async fn run(nodes: Arc<Nodes>, at: At, garble: Garble) {
     let [server, _] = nodes.servers();
     let (doors, (key, _)) = (Doors::of_one_slot_each(server), fresh("garbled"));
-    let builder = patient(&doors.url_of(0)).command_deadline(COMMAND).connect_deadline(LIMIT);
+    let builder = patient(&doors.url_of(0)).command_deadline(COMMAND).connect_deadline(LONG);
     let locker = builder.prefix("").connect().await.unwrap();
     let other = ample(&server.url()).prefix("").connect().await.unwrap();
     let (admin, runs) = (server.admin(), Runs::default());
     let case = Case { doors, admin, other, locker, key, runs };
-    if let Err(error) = timeout(2 * LIMIT, case.call(at, garble)).await.expect("the call ends") {
+    if let Err(error) = wait::ends(case.call(at, garble)).await {
         let server = case.doors.addr(0).to_string();
         assert!(error.is_unavailable() && error.to_string().contains(&server), "{error}");
         assert_eq!(case.runs.count(), 0, "{error}");
     }
-    wait::until_async(RECOVERED, async || case.admin.get(&case.key).is_none()).await;
+    wait::until_async(LIMIT, async || case.admin.get(&case.key).is_none()).await;
     let ran = case.runs.count();
     // A connection that hangs is used until the third call in vain.
-    wait::until_async(RECOVERED, async || matches!(case.try_run().await, Ok(Some(())))).await;
+    wait::until_async(LIMIT, async || matches!(case.try_run().await, Ok(Some(())))).await;
     assert_eq!(case.runs.count(), ran + 1);
 }
 

@@ -8,13 +8,13 @@ use std::time::Duration;
 use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::cluster::SLOTS;
-use lockable_tests::{Admin, Answer, Cue, Doors, Hold, Pace, Server, wait};
+use lockable_tests::{Admin, Answer, Cue, Doors, Hold, Server, wait};
 use tokio::task::JoinHandle;
 
 use super::places::Place;
 use super::scene::{Nodes, Scene, fresh};
 use crate::by_hand::ByHand;
-use crate::support::{COMMAND, LIMIT, LONG, ample, in_time};
+use crate::support::{COMMAND, LIMIT, LONG, ample, now};
 use crate::waiting::support::renewed;
 
 /// The wait limit of a call that is over soon.
@@ -64,9 +64,9 @@ async fn a_slot_that_moves_breaks_no_connection() {
 async fn leases_are_checked_when_their_slot_moves() {
     let (doors, nodes) = doors();
     let (key, slot) = fresh("held");
-    let locker = connect(&doors, LIMIT).await;
+    let locker = connect(&doors, LONG).await;
     open_background_to_second(&doors, &nodes, &locker).await;
-    let guard = locker.lock(&key).renew().acquire().await.unwrap();
+    let guard = locker.lock(&key).expire(2 * LONG).renew().acquire().await.unwrap();
     // A renewed lock is looked at after a second, too.
     let looked = Cue::of(["EXISTS"]).about(guard.lease().key().as_str());
     wait::until_async(LIMIT, async || doors.count(0, &looked) > 0).await;
@@ -79,8 +79,8 @@ async fn leases_are_checked_when_their_slot_moves() {
     wait::until_async(LIMIT, async || first.get(name.as_str()).is_none()).await;
     doors.assign([slot], 1);
     let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
-    // It is renewed after a third of a minute.
-    in_time(LIMIT, guard.lease().lost()).await;
+    // It is not renewed before a test that hangs has failed.
+    wait::ends(guard.lease().lost()).await;
     other.release().await.unwrap();
 }
 
@@ -91,9 +91,9 @@ async fn leases_are_checked_when_their_slot_moves() {
 async fn a_check_under_way_replaces_no_later_one() {
     let (doors, nodes) = doors();
     let (key, slot) = fresh("checked");
-    let locker = connect(&doors, LIMIT).await;
+    let locker = connect(&doors, LONG).await;
     open_background_to_second(&doors, &nodes, &locker).await;
-    let guard = locker.lock(&key).renew().acquire().await.unwrap();
+    let guard = locker.lock(&key).expire(2 * LONG).renew().acquire().await.unwrap();
     let check = Hold::default();
     let about = Cue::of(["EVALSHA"]).about(guard.lease().key().as_str()).times(1);
     doors.answer(0, about, Answer::Held(check.clone()));
@@ -101,7 +101,7 @@ async fn a_check_under_way_replaces_no_later_one() {
     doors.assign([slot], 1);
     let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
     check.end();
-    in_time(LIMIT, guard.lease().lost()).await;
+    wait::ends(guard.lease().lost()).await;
     other.release().await.unwrap();
 }
 
@@ -143,7 +143,7 @@ async fn a_lock_lost_between_set_and_get_is_not_granted() {
 async fn a_turn_of_a_server_that_was_left_is_claimed() {
     let (doors, nodes) = doors();
     let (key, slot) = fresh("turn");
-    let (locker, other) = (connect(&doors, LIMIT).await, connect(&doors, LIMIT).await);
+    let (locker, other) = (connect(&doors, LONG).await, connect(&doors, LONG).await);
     let [from, to] = nodes.servers().each_ref().map(Server::admin);
     let (by_hand, mut call) = unpolled_turn(&doors, &locker, &from, &key).await;
     doors.assign([slot], 1);
@@ -167,7 +167,7 @@ async fn a_turn_of_a_server_that_was_left_is_claimed() {
 async fn a_claim_at_a_server_that_was_left_is_repeated() {
     let (doors, nodes) = doors();
     let (key, slot) = fresh("claim");
-    let locker = connect(&doors, LIMIT).await;
+    let locker = connect(&doors, LONG).await;
     let [from, to] = nodes.servers().each_ref().map(Server::admin);
     let (by_hand, mut call) = unpolled_turn(&doors, &locker, &from, &key).await;
     let learn = async |node| {
@@ -182,7 +182,7 @@ async fn a_claim_at_a_server_that_was_left_is_repeated() {
     learn(0).await;
     assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
     from.del(&key);
-    in_time(LIMIT, call).await.unwrap().release().await.unwrap();
+    wait::ends(call).await.unwrap().release().await.unwrap();
     to.del(&key);
 }
 
@@ -223,7 +223,7 @@ async fn what_a_left_node_was_asked_is_asked_elsewhere() {
         scene.doors.assign(0..SLOTS, 1);
     };
     let both = async { tokio::join!(asked, moved) };
-    let (token, ()) = tokio::time::timeout(LIMIT, both).await.expect("no one waits for that node");
+    let (token, ()) = wait::ends(both).await;
     scene.token = token.unwrap().expect("the other node has no such lock");
     assert!(scene.admin(1).get(&scene.key).is_some());
     scene.verbs.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
@@ -360,13 +360,13 @@ async fn a_node_without_channels_is_not_connected_to_by_each_call() {
     locker.lock(&key).try_run(async {}).await.unwrap().unwrap();
     let admin = nodes.servers()[0].admin();
     admin.set(&key, "another");
-    let (pace, before) = (Pace::start(), doors.count(0, &version));
+    let (start, before) = (now(), doors.count(0, &version));
     for _ in 0..CALLS {
         assert!(locker.lock(&key).wait(SHORT).acquire().await.is_err());
     }
     let opened = doors.count(0, &version) - before;
     // The pauses between them grow to a second.
-    let seconds = usize::try_from(pace.elapsed().as_secs()).unwrap();
+    let seconds = usize::try_from(start.elapsed().as_secs()).unwrap();
     assert!(opened <= 8 + seconds, "{opened} connections in {seconds} s");
     let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
     wait::until_async(LIMIT, async || admin.command::<usize>(&queue) == 0).await;
@@ -394,7 +394,7 @@ async fn a_renewal_leaves_a_node_that_was_cut_off() {
 #[tokio::test]
 async fn a_lock_without_a_token_is_released() {
     let (doors, nodes) = doors();
-    let locker = connect(&doors, LIMIT).await;
+    let locker = connect(&doors, LONG).await;
     let (key, _) = fresh("uncounted");
     let fence = fence_counter(&key).unwrap();
     let refused = Answer::error("NOREPLICAS Not enough good replicas to write.");
@@ -413,7 +413,7 @@ async fn a_silent_connection_is_replaced() {
     let (key, _) = fresh("silent");
     let silent = Cue::of(["SET"]).about(&key).times(1);
     doors.answer(0, silent, Answer::Silence);
-    let error = in_time(COMMAND, locker.lock(&key).try_acquire()).await.unwrap_err();
+    let error = wait::ends(locker.lock(&key).try_acquire()).await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
     let granted = async || locker.lock(&key).try_acquire().await.is_ok_and(|guard| guard.is_some());
     wait::until_async(LIMIT, granted).await;
@@ -458,7 +458,7 @@ async fn a_silent_subscription_to_a_node_is_asked_whether_it_lives() {
     admin.set(&key, "another");
     let call = tokio::spawn(locker.lock(&key).wait(LONG).acquire());
     let ping = Cue::of(["PING"]);
-    wait::until_async(3 * LIMIT, async || doors.count(0, &ping) > 0).await;
+    wait::until_async(LIMIT, async || doors.count(0, &ping) > 0).await;
     is_dropped(call, &admin, &key).await;
 }
 
@@ -476,7 +476,7 @@ async fn a_renewal_in_a_moving_slot_delays_no_other() {
     doors.answer(0, script.clone(), Answer::error(format!("ASK {slot} {}", doors.addr(1))));
     doors.answer(1, script, Answer::Silence);
     let [moving, other] = guards;
-    assert!(in_time(LEASE, moving.lease().lost()).await.is_lost());
+    assert!(wait::ends(moving.lease().lost()).await.is_lost());
     for _ in 0..2 {
         renewed(&other).await;
     }
@@ -501,7 +501,7 @@ async fn slots_that_move_again_and_again_leave_no_connection() {
     let mut first = usize::MAX;
     for round in 0..6 {
         doors.assign(0..SLOTS, round % 2);
-        let guard = locker.lock(&key).renew().acquire().await.unwrap();
+        let guard = locker.lock(&key).expire(2 * LONG).renew().acquire().await.unwrap();
         guard.lease().extend(LONG).await.unwrap();
         let next = tokio::spawn(locker.lock(&key).wait(LONG).fair().acquire());
         let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];

@@ -9,7 +9,7 @@ use lockable_runtime::__internals::{VerbAttempt, Verbs, fence_counter};
 use lockable_tests::cluster::{self, slot};
 use lockable_tests::{Admin, Doors, Server, Shared};
 
-use crate::support::{LIMIT, LONG};
+use crate::support::LONG;
 
 /// What one case has of its own: a process that asks, and a slot.
 pub(super) struct Scene {
@@ -59,7 +59,7 @@ impl Stage {
     pub(super) fn open() -> Self {
         let nodes = Nodes::shared();
         let doors = Doors::open(nodes.servers());
-        let other = Verbs::open_impatient(&doors.url(), LIMIT).unwrap();
+        let other = Verbs::open_impatient(&doors.url(), LONG).unwrap();
         Self { doors, other, nodes }
     }
 }
