@@ -5,8 +5,8 @@ use std::path::Path;
 
 use lockable_tests::{Admin, Server, wait};
 
-use crate::support::{KEY, LIMIT, connect_ample, in_time};
-use crate::waiting::support::{RECHECK, is_served_last, queued, waiter};
+use crate::support::{KEY, LIMIT, connect_ample};
+use crate::waiting::support::{is_served_last, queued, waiter};
 
 /// A lock that is renewed and one that is not stay with their holders, and so does the place of a waiter.
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn a_restart_with_all_data_costs_no_lock() {
     assert!(renewed.lease().is_held() && guard.lease().is_held());
     renewed.release().await.unwrap();
     guard.release().await.unwrap();
-    is_served_last(&server, "behind a restart", RECHECK, waiter).await;
+    is_served_last(&server, waiter).await;
 }
 
 /// Goal: the holder of a lock that the file has not kept is stopped, and what it wrote can be told from what comes
@@ -53,7 +53,7 @@ async fn a_cut_file_stops_the_last_holder_and_tokens_rise() {
     let next = connect_ample(&server.url()).await.lock("k").acquire().await.unwrap();
     assert!(next.lease().fencing_token() > lost.lease().fencing_token());
     locker.lock("first").run(async {}).await.unwrap();
-    assert!(in_time(LIMIT, lost.lease().lost()).await.is_lost());
+    assert!(wait::ends(lost.lease().lost()).await.is_lost());
     assert!(lost.release().await.unwrap_err().is_lost());
     next.release().await.unwrap();
     assert!(kept.lease().is_held());

@@ -14,7 +14,7 @@ use tracing::Level;
 use crate::events;
 use crate::support::{LIMIT, Runs, ample, server_and_locker};
 
-const LEASE: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(2);
 
 /// Goal: no step after a refusal, however the poll comes about.
 /// Method: the future is polled by hand, once before the renewal is refused, and once after.

@@ -3,19 +3,27 @@
 
 use std::time::Duration;
 
-use lockable_tests::{Admin, Server, clock};
+use lockable_tests::{Admin, Server, clock, wait};
 use rstest::rstest;
 
 use super::stepping::Stepping;
+use crate::cancellation::late_requests::overtake;
 use crate::refusals::run_for_ever;
-use crate::support::{LIMIT, LONG, connect_ample, elapse, server_and_locker};
+use crate::support::{LONG, connect_ample, server_and_locker};
 
-const LEASE: Duration = Duration::from_secs(2);
+/// Of bodies whose end is waited for.
+const ENDING: Duration = Duration::from_secs(3);
+
+/// Of bodies that must outlive a fault: it is renewed after a third of it, and the rest is for a slow machine.
+const KEPT: Duration = Duration::from_secs(9);
+
+/// Of bodies that a fault stops long before its end.
+const STOPPED: Duration = Duration::from_secs(30);
 
 #[rstest]
 #[case::stalled("stalled", Server::pause)]
 #[case::killed("killed", Server::kill)]
-#[case::paused_for_longer("long-pause", |server: &Server| pause_clients(server, "6000"))]
+#[case::paused_for_longer("long-pause", |server: &Server| pause_clients(server, FOR_EVER))]
 #[case::paused_for_writes("write-pause", pause_writes)]
 #[case::demoted_for_ever("replica-for-ever", demote)]
 #[tokio::test]
@@ -23,7 +31,7 @@ async fn a_silent_server_stops_the_body_at_its_deadline(
     #[case] name: &str,
     #[case] fault: fn(&Server),
 ) {
-    let (server, body) = at_work(name, LEASE).await;
+    let (server, body) = at_work(name, ENDING).await;
     fault(&server);
     body.ends_at_its_deadline().await;
 }
@@ -34,30 +42,38 @@ async fn a_server_busy_with_a_script_stops_the_body_at_its_deadline() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
     admin.command::<()>(&["CONFIG", "SET", "busy-reply-threshold", "10"]);
-    let body = Stepping::start(&locker, "busy", LEASE).await;
+    let body = Stepping::start(&locker, "busy", ENDING).await;
     let key = body.key.clone();
     let script = run_for_ever(&server);
     body.ends_at_its_deadline().await;
     admin.command::<()>(&["SCRIPT", "KILL"]);
     script.join().unwrap();
-    locker.lock(key.trim_start_matches("disLock:")).wait(LIMIT).run(async {}).await.unwrap();
+    locker.lock(key.trim_start_matches("disLock:")).run(async {}).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_pause_shorter_than_the_lease_costs_nothing() {
-    let (server, body) = at_work("short-pause", 2 * LEASE).await;
-    pause_clients(&server, "2000");
+    let (server, body) = at_work("short-pause", KEPT).await;
+    // The first renewal comes in the middle of it.
+    pause_clients(&server, "4000");
     body.outlives_its_lease().await;
 }
 
 #[tokio::test]
 async fn a_temporary_demotion_costs_nothing() {
-    let (server, body) = at_work("replica", 2 * LEASE).await;
+    let (server, locker) = server_and_locker().await;
+    let admin = server.admin();
+    // So that a renewal is refused, and not the connection for it.
+    overtake(&locker).await;
+    let body = Stepping::start(&locker, "replica", KEPT).await;
     demote(&server);
-    elapse(LEASE).await;
-    server.admin().promote();
+    wait::until_async(wait::HANG, async || admin.info("errorstats").contains("READONLY")).await;
+    admin.promote();
     body.outlives_its_lease().await;
 }
+
+/// In milliseconds.
+const FOR_EVER: &str = "600000";
 
 fn pause_clients(server: &Server, millis: &str) {
     server.admin().command::<()>(&["CLIENT", "PAUSE", millis]);
@@ -65,7 +81,7 @@ fn pause_clients(server: &Server, millis: &str) {
 
 /// Reads are answered meanwhile.
 fn pause_writes(server: &Server) {
-    server.admin().command::<()>(&["CLIENT", "PAUSE", "6000", "WRITE"]);
+    server.admin().command::<()>(&["CLIENT", "PAUSE", FOR_EVER, "WRITE"]);
 }
 
 fn demote(server: &Server) {
@@ -78,7 +94,7 @@ fn demote(server: &Server) {
 #[case::restarted_without_data("restarted", Server::restart)]
 #[tokio::test]
 async fn an_emptied_server_stops_the_body_at_once(#[case] name: &str, #[case] fault: fn(&Server)) {
-    let (server, body) = at_work(name, 5 * LEASE).await;
+    let (server, body) = at_work(name, STOPPED).await;
     fault(&server);
     body.ends_by_refusal("it has no holder").await;
 }
@@ -110,7 +126,7 @@ async fn a_takeover_stops_the_body_at_once(
 ) {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
-    let body = Stepping::start(&locker, name, 3 * LEASE).await;
+    let body = Stepping::start(&locker, name, STOPPED).await;
     let key = body.key.clone();
     takeover(&admin, &key);
     body.ends_by_refusal(why).await;

@@ -1,15 +1,16 @@
 //! A renewed body that takes one step after the other, and what became of it.
 
+use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockError, Locker, distributed_lock};
-use lockable_tests::{Pace, wait};
+use lockable_tests::wait;
 use tokio::task::JoinHandle;
 use tracing::Level;
 
 use crate::events;
-use crate::support::{LIMIT, MARGIN, boot_time, elapse};
+use crate::support::{boot_time, elapse};
 
 /// How far apart the steps are: many fit into a lease, and each is long beside the look at the clock
 /// before it.
@@ -18,8 +19,6 @@ const STEP: Duration = Duration::from_millis(5);
 /// A body under the lock `loss:NAME`, in a task of its own.
 pub(super) struct Stepping {
     pub(super) key: String,
-    /// Since the start.
-    pub(super) pace: Pace,
     seen: Arc<Seen>,
     task: JoinHandle<Result<(), LockError>>,
 }
@@ -34,9 +33,7 @@ struct Seen {
 #[derive(Clone, Copy, Debug, Default)]
 struct Steps {
     count: u64,
-    /// When the last step began that found the lock held.
-    last: Duration,
-    /// Until when the lock was held, as that step saw it.
+    /// Until when the lock is held, as the last step saw it that found it held.
     until: Duration,
     /// Steps that found the lock lost at their start.
     too_late: u64,
@@ -69,7 +66,7 @@ impl Noted {
         if remaining.is_zero() {
             steps.too_late += 1;
         } else {
-            (steps.last, steps.until) = (begins, begins + remaining);
+            steps.until = begins + remaining;
         }
     }
 }
@@ -81,56 +78,38 @@ impl Drop for Noted {
 }
 
 impl Stepping {
-    /// Starts the body, and waits for its first steps.
+    /// Starts the body, and waits for its first step.
     pub(super) async fn start(locker: &Locker, name: &str, expire: Duration) -> Self {
         events::listen();
         let (locker, text, seen) = (locker.clone(), name.to_owned(), Arc::<Seen>::default());
         let noted = Arc::clone(&seen);
         let task = tokio::spawn(async move { work(&locker, &text, expire, &noted).await });
-        let (key, pace) = (format!("disLock:loss:{name}"), Pace::start());
-        let stepping = Self { key, pace, seen, task };
-        wait::until_async(LIMIT, async || stepping.steps().count >= 3).await;
+        let stepping = Self { key: format!("disLock:loss:{name}"), seen, task };
+        wait::until_async(wait::HANG, async || stepping.steps().count > 0).await;
         stepping
     }
 
-    pub(super) fn lease(&self) -> Lease {
+    fn lease(&self) -> Lease {
         self.seen.lease.lock().unwrap().clone().unwrap()
     }
 
-    /// The body is at work after the moment at which its lease would have ended without a renewal, if the
-    /// machine has not taken a good part of that time away.
+    /// The lease is renewed once more, and the body continues.
     pub(super) async fn outlives_its_lease(&self) {
-        let rest = self.lease().remaining();
-        elapse(rest).await;
-        if !self.task.is_finished() && self.lease().is_held() {
-            self.continues().await;
-        } else {
-            self.is_held_unless_stalled(rest / 3).await;
-        }
+        self.is_renewed().await;
+        let before = self.steps().count;
+        wait::until_async(wait::HANG, async || self.steps().count > before + 3).await;
     }
 
     /// Waits until the holder knows that its lease lasts longer.
     pub(super) async fn is_renewed(&self) {
-        let (lease, rest) = (self.lease(), self.lease().remaining());
-        let until = || boot_time() + lease.remaining();
-        let before = until();
-        wait::until_async(LIMIT, async || until() > before + rest / 5).await;
-        self.is_held_unless_stalled(rest / 3).await;
-    }
-
-    /// The lock is held, if the machine has not taken that much time away since the start.
-    pub(super) async fn is_held_unless_stalled(&self, stall: Duration) {
         let lease = self.lease();
-        if !lease.is_held() {
-            let (why, lag) = (lease.lost().await, self.pace.lag());
-            assert!(lag > stall, "{why}, with a lag of {lag:?}");
-        }
-    }
-
-    /// Waits for more steps than were taken so far.
-    async fn continues(&self) {
-        let before = self.steps().count;
-        wait::until_async(LIMIT, async || self.steps().count > before + 3).await;
+        let mut last = lease.remaining();
+        let is_longer = async || {
+            let left = lease.remaining();
+            assert!(!left.is_zero(), "{}", lease.lost().await);
+            left > mem::replace(&mut last, left)
+        };
+        wait::until_async(wait::HANG, is_longer).await;
     }
 
     /// The body is stopped by a renewal that found out, before its lease would have ended.
@@ -141,27 +120,21 @@ impl Stepping {
         assert!(ended < until, "the deadline came first");
     }
 
-    /// The body is stopped at the deadline of its lease: not before, and not later.
+    /// The body is stopped at the deadline of its lease: not before, and no step begins after it.
     pub(super) async fn ends_at_its_deadline(self) {
-        let (seen, pace) = (Arc::clone(&self.seen), Pace::start());
+        let seen = Arc::clone(&self.seen);
         let (error, ended) = self.ends().await;
         assert!(error.to_string().contains("its lease ended"), "{error}");
-        let latest = MARGIN + pace.lag();
-        let steps = *seen.steps.lock().unwrap();
-        assert!(ended >= steps.until, "{:?} too early", steps.until.saturating_sub(ended));
-        assert!(ended <= steps.until + latest, "{:?} too late", ended.saturating_sub(steps.until));
-        assert!(steps.last < steps.until && steps.until < steps.last + 20 * MARGIN);
+        let until = seen.steps.lock().unwrap().until;
+        assert!(ended >= until, "{:?} too early", until.saturating_sub(ended));
     }
 
     /// The body, the caller and the log learn of the loss; gives the caller's error, and when it came.
     async fn ends(self) -> (LockError, Duration) {
         let lease = self.lease();
-        let lost = async { (lease.lost().await, boot_time()) };
-        let lost = tokio::time::timeout(LIMIT, lost).await;
-        let (error, ended) = lost.expect("the lost signal fires");
+        let (error, ended) = wait::ends(async { (lease.lost().await, boot_time()) }).await;
         assert!(error.is_lost(), "{error}");
-        let outcome = tokio::time::timeout(LIMIT, self.task).await.expect("the call ends with it");
-        let error = outcome.unwrap().unwrap_err();
+        let error = wait::ends(self.task).await.unwrap().unwrap_err();
         assert!(error.is_lost() && !error.is_body_finished(), "{error}");
         assert_eq!(error.key(), Some(self.key.as_str()));
         let steps = *self.seen.steps.lock().unwrap();
