@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Proxy, Server};
+use lockable_tests::{Proxy, Server, wait};
 
-use crate::support::{KEY, LIMIT, LONG, MARGIN, elapse, freed, in_time, usable};
+use crate::support::{KEY, LIMIT, LONG, elapse, freed, usable};
 use crate::waiting::support::{behind_proxy, renewed};
 
 /// What a request takes to the server, and an answer back.
@@ -56,7 +56,7 @@ async fn a_grant_to_a_place_in_the_queue() {
         admin.set(KEY, "another");
         proxy.delay(way);
         let asked = proxy.commands("EVALSHA");
-        let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+        let waiter = tokio::spawn(locker.lock("k").wait(LONG).acquire());
         proxy.wait_for_command("EVALSHA", asked + 1, LIMIT).await;
         admin.del(KEY);
         let guard = waiter.await.unwrap().unwrap();
@@ -76,8 +76,9 @@ async fn a_grant_received_after_its_end_is_released() {
     elapse(LEASE).await;
     proxy.release_requests();
     assert!(call.await.unwrap().unwrap_err().is_unavailable());
-    // Before it would end by itself.
-    in_time(LEASE.saturating_sub(2 * MARGIN), freed(&server)).await;
+    // Nothing but a release ends it.
+    server.admin().command::<()>(&["PERSIST", KEY]);
+    wait::ends(freed(&server)).await;
 }
 
 async fn parts() -> (Server, Proxy, Locker) {

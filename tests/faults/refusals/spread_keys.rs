@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use lockable_runtime::LockErrorKind;
 use lockable_runtime::check::{Code, Finding, Report, Severity};
-use lockable_runtime::{LockErrorKind, LockGuard};
 use lockable_tests::cluster::slot;
+use lockable_tests::sections::renewed;
 use lockable_tests::{Server, Spreader, wait};
 
-use crate::support::{LIMIT, ample, now};
+use crate::support::{LIMIT, ample};
 
 /// Goal: a lock and its fence counter are not at two servers, where commands count up one counter, and scripts
 /// another one.
@@ -34,7 +35,8 @@ async fn a_proxy_with_the_hash_of_a_cluster_has_locks() {
     let servers = [Server::start(), Server::start()];
     let proxy = Spreader::start(&servers, of_slots);
     // The check waits so long for a grant, of which it hears nothing behind this proxy.
-    let locker = ample(&proxy.url()).command_deadline(LIMIT / 2).connect().await.unwrap();
+    let locker =
+        ample(&proxy.url()).command_deadline(Duration::from_secs(5)).connect().await.unwrap();
     let keys: Vec<_> = (0..20).map(|number| format!("order:{number}")).collect();
     for key in &keys {
         let first = locker.lock(key).acquire().await.unwrap();
@@ -65,11 +67,9 @@ async fn leases_behind_a_proxy_that_spreads_keys_are_renewed() {
     for number in 0..8 {
         guards.push(locker.lock(format!("lease:{number}")).renew().acquire().await.unwrap());
     }
-    let begun = now();
-    let is_renewed =
-        |guard: &LockGuard| begun.elapsed() + guard.lease().remaining() > LEASE * 3 / 2;
-    wait::until_async(2 * LEASE, async || guards.iter().all(is_renewed)).await;
-    assert!(guards.iter().all(|guard| guard.lease().is_held()));
+    for guard in &guards {
+        renewed(guard).await;
+    }
     for guard in guards {
         guard.release().await.unwrap();
     }
@@ -93,5 +93,5 @@ fn of_slots(key: &[u8]) -> usize {
     slot(str::from_utf8(key).unwrap()).into()
 }
 
-/// They are renewed after a third of it: the rest is for a machine that stalls.
-const LEASE: Duration = Duration::from_secs(6);
+/// They are renewed after a third of it: the rest is for a slow machine.
+const LEASE: Duration = Duration::from_secs(9);
