@@ -114,5 +114,5 @@ fn boot_nanos() -> u128 {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.try_into().unwrap()).as_nanos()
 }
 
-/// Longer than a busy machine takes.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// No test reaches it.
+const PATIENCE: Duration = Duration::from_secs(300);
