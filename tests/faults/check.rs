@@ -14,7 +14,7 @@ use lockable_runtime::{Locker, LockerBuilder};
 use lockable_tests::{Proxy, Server, ServerBuilder, Tls, cluster, wait};
 
 use crate::events;
-use crate::support::{LIMIT, LONG, ample, connect_ample, in_time, patient, server_and_proxy};
+use crate::support::{LIMIT, LONG, ample, connect_ample, patient, server_and_proxy};
 use crate::waiting::support::queued;
 use tracing::Level;
 
@@ -124,7 +124,7 @@ async fn a_sound_server_is_without_findings() {
     assert!(report.to_string().contains(&format!("locks on {}/0,", server.url())), "{report}");
     let name = report.server().unwrap();
     assert!(name.starts_with("redis ") || name.starts_with("valkey "), "{name}");
-    assert!(report.clock_difference().unwrap() < Duration::from_secs(1));
+    assert!(report.clock_difference().unwrap() < LIMIT);
     let text = report.to_string();
     let first = format!(
         "locks on {}/0, prefix `disLock:`, namespace `lockable`: ok (errors: 0, warnings: 0, info: 0)",
@@ -194,10 +194,10 @@ async fn a_check_that_is_dropped_continues_and_cleans_up() {
 async fn a_server_that_is_down_or_silent_is_found_in_time() {
     let (server, proxy) = server_and_proxy();
     proxy.hold_replies();
-    let report = in_time(2 * AWAITED, check_soon(&proxy.url())).await;
+    let report = wait::ends(check_soon(&proxy.url())).await;
     assert_eq!(codes(&report), [Code::Unreachable], "{report}");
     server.kill();
-    let report = in_time(LIMIT, check(&server.url())).await;
+    let report = wait::ends(check(&server.url())).await;
     assert_eq!(codes(&report), [Code::Unreachable], "{report}");
     assert!(!report.is_ok() && report.server().is_none());
 }

@@ -61,7 +61,7 @@ fn a_child_on_its_parents_runtime_reads_no_answers(#[case] url: fn(&Server) -> S
     let server = Server::builder().tls(&tls).start();
     server.admin().set("disLock:busy", "another program");
     let worker = Program::new(WORKER).arg(&url(&server)).arg("inherited runtime");
-    let said = worker.env("SSL_CERT_FILE", tls.ca_file().to_str().unwrap()).run(6 * LIMIT).unwrap();
+    let said = worker.env("SSL_CERT_FILE", tls.ca_file().to_str().unwrap()).run(LIMIT).unwrap();
     assert!(said.contains("held by two: 0\n"), "{said}");
 }
 
@@ -87,7 +87,7 @@ fn a_child_is_noticed_however_it_was_made(#[case] way: Way) {
     let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
     let run = |case| {
         let worker = way.of(WORKER, directory.path())?.arg(&server.url()).arg(case);
-        Some(worker.run(6 * LIMIT).unwrap_or_else(|why| panic!("{why}")))
+        Some(worker.run(LIMIT).unwrap_or_else(|why| panic!("{why}")))
     };
     let Some(said) = run("refused") else { return };
     assert!(said.contains("child: own runtime: NotConfigured: "), "{said}");
@@ -102,7 +102,7 @@ fn a_child_is_noticed_however_it_was_made(#[case] way: Way) {
 fn the_default_locker_of_a_child_is_its_own() {
     let server = Server::start();
     let said = Program::new(WORKER).arg(&server.url()).arg("environment");
-    let said = said.env("LOCKABLE_URL", &server.url()).run(6 * LIMIT).unwrap();
+    let said = said.env("LOCKABLE_URL", &server.url()).run(LIMIT).unwrap();
     assert_eq!(said, "child: sync: ok\nchild: async: ok\n");
 }
 
@@ -156,7 +156,7 @@ const MOMENT: Duration = Duration::from_millis(1);
 fn run(case: &str, server: &Server) -> String {
     // That the environment names a locker does not help a child whose parent had chosen one.
     let said = Program::new(WORKER).arg(&server.url()).arg(case);
-    let said = said.env("LOCKABLE_URL", &server.url()).run(6 * LIMIT);
+    let said = said.env("LOCKABLE_URL", &server.url()).run(LIMIT);
     let said = said.unwrap_or_else(|error| panic!("{error}"));
     assert!(!said.contains("hangs"), "{said}");
     said

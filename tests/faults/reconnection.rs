@@ -4,14 +4,15 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::thread;
+use std::time::Duration;
 
 use lockable_runtime::Locker;
-use lockable_tests::{Pace, Proxy, Server, wait};
+use lockable_tests::{Proxy, Server, wait};
 use rstest::rstest;
 
 use crate::runtimes::{block_on, one_thread, pair};
 use crate::support::{
-    COMMAND, KEY, LIMIT, elapse, freed, freed_blocking, impatient, is_unsure, server_and_proxy,
+    KEY, LIMIT, elapse, freed, freed_blocking, impatient, is_unsure, server_and_proxy,
 };
 use crate::waiting::support::{ample, behind_proxy, impatient_behind_proxy, server_and_locker};
 
@@ -130,15 +131,16 @@ async fn an_idle_connection_that_ends_loses_no_call(#[case] end: fn(&Server, &Pr
 /// Method: some of them are given up when the next one is open already.
 #[tokio::test]
 async fn a_silent_connection_is_replaced_once() {
-    let (_server, proxy, locker) = impatient_behind_proxy().await;
+    const DEADLINE: Duration = Duration::from_secs(2);
+    let (_server, proxy) = server_and_proxy();
+    let locker = ample(&proxy.url()).command_deadline(DEADLINE).connect().await.unwrap();
     let ask_thrice = || {
         let ask = |locker: Locker| tokio::spawn(async move { locker.inspect("k").await.is_ok() });
         [ask(locker.clone()), ask(locker.clone()), ask(locker.clone())]
     };
-    let pace = Pace::start();
     proxy.hold_open_requests();
     let early = ask_thrice();
-    elapse(COMMAND / 8).await;
+    elapse(DEADLINE / 8).await;
     let late = ask_thrice();
     for calls in [early, late] {
         for call in calls {
@@ -146,7 +148,7 @@ async fn a_silent_connection_is_replaced_once() {
         }
         locker.inspect("k").await.unwrap();
     }
-    assert!(proxy.accepted() == 2 || pace.lag() > COMMAND / 2, "{}", proxy.accepted());
+    assert_eq!(proxy.accepted(), 2);
     // The first one was open until the last answer, or is closed by the next call.
     proxy.release_requests();
     wait::until_async(LIMIT, async || proxy.open() == 1).await;

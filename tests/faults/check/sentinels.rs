@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use lockable_runtime::check::{Code, Finding, Severity};
-use lockable_tests::{Sentinels, SentinelsBuilder, Server, Shared, Tls};
+use lockable_tests::{Sentinels, SentinelsBuilder, Server, Shared, Tls, wait};
 
-use super::{AWAITED, at_each, awaited, check, check_soon, codes, found, only, shown};
-use crate::support::{LONG, ample, in_time, sentinel_of};
+use super::{at_each, awaited, check, check_soon, codes, found, only, shown};
+use crate::support::{LONG, ample, sentinel_of};
 
 /// A group without a fault.
 fn sound_group() -> SentinelsBuilder {
@@ -76,7 +76,7 @@ async fn some_silent_sentinels_are_warnings() {
     assert_eq!(found(&report, Code::SentinelSilent), at_each(Severity::Warning, [first]));
     assert!(only(&report, Code::SentinelSilent).message().contains("refused"), "{report}");
     second.pause();
-    let report = in_time(3 * AWAITED, check_soon(&group.url())).await;
+    let report = wait::ends(check_soon(&group.url())).await;
     let silent = at_each(Severity::Warning, [first, second]);
     assert_eq!(found(&report, Code::SentinelSilent), silent, "{report}");
     assert!(report.is_ok() && report.address().is_some(), "{report}");
@@ -113,11 +113,11 @@ async fn an_address_that_leads_nowhere_is_named() {
     for address in [SocketAddr::from(([127, 0, 0, 1], 1)), silent.addr()] {
         let sentinel = sentinel_of(address, &[Sentinels::NAME]).start();
         let url = url(&[&sentinel]);
-        let error = in_time(AWAITED, awaited(&url).connect()).await.unwrap_err();
+        let error = wait::ends(awaited(&url).connect()).await.unwrap_err();
         assert!(error.is_unavailable() && error.kind() != LockErrorKind::Refused, "{error:?}");
         let words = [&format!("({address})"), "replica-announce-ip", "sentinel announce-ip"];
         assert!(words.iter().all(|words| error.to_string().contains(words)), "{error}");
-        let report = in_time(2 * AWAITED, check_soon(&url)).await;
+        let report = wait::ends(check_soon(&url)).await;
         let finding = only(&report, Code::Unreachable);
         assert_eq!(finding.address(), Some(address.to_string().as_str()), "{report}");
         assert!(finding.advice().contains("`replica-announce-ip`"), "{report}");

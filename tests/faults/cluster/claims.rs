@@ -6,7 +6,7 @@ use lockable_tests::cluster::slot;
 use lockable_tests::{Cluster, Server, wait};
 
 use crate::by_hand::ByHand;
-use crate::support::{LIMIT, LONG, connect_ample, in_time};
+use crate::support::{LIMIT, LONG, connect_ample};
 
 /// Goal: the lease of a call is never longer than its lock at the server.
 /// Method: a lock is handed off for its first second, and the call, which is polled by hand, hears of that when half
@@ -33,7 +33,7 @@ async fn a_claim_in_a_moving_slot_lengthens_the_lock() {
     by_hand.woken().await;
     wait::until_async(LIMIT, async || left_at([from, to], &name) <= 500).await;
     assert!(by_hand.poll(call.as_mut()).is_pending(), "the turn is claimed");
-    let guard = in_time(LIMIT, call).await.unwrap();
+    let guard = wait::ends(call).await.unwrap();
     // What is left of the lease is read first, so that the lock's rest may only be smaller.
     let (counted, left) = (guard.lease().remaining(), left_at([from, to], &name));
     let left = Duration::from_millis(left.try_into().expect("the lock is there, with an end"));

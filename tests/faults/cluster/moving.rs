@@ -10,6 +10,7 @@ use lockable_tests::{Cluster, Sections, Server, wait};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::support::{LIMIT, LONG, connect_ample};
+use crate::waiting::support::released;
 
 /// Goal: a migration that no one ends costs no lease and blocks no free lock.
 /// Method: slots with a held lock, its queue and their fence counter are moved halfway, each with another
@@ -30,7 +31,7 @@ async fn locks_live_in_a_slot_that_is_between_two_masters() {
     is_clean_everywhere(&cluster).await;
 }
 
-/// It is renewed after a third of it: the rest is for a machine that stalls.
+/// It is renewed after a third of it: the rest is for a slow machine.
 const LEASE: Duration = Duration::from_secs(9);
 
 /// One slot.
@@ -136,5 +137,5 @@ fn wait_until_renewed(guard: &LockGuard) {
 async fn visit(guard: LockGuard, sections: &Sections) {
     sections.enter(&guard);
     sections.leave(&guard);
-    guard.release().await.unwrap();
+    released(&guard.release().await);
 }

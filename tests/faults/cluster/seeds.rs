@@ -4,7 +4,7 @@ use lockable_runtime::Locker;
 use lockable_tests::{Cluster, Proxy, Server, wait};
 use rstest::rstest;
 
-use crate::support::{LIMIT, LONG, ample, connect_ample, impatient, in_time};
+use crate::support::{LIMIT, LONG, ample, connect_ample, impatient};
 
 /// By its address, and one by a name.
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn a_dead_and_a_frozen_seed_cost_nothing() {
     frozen.pause();
     let last = cluster.servers().last().unwrap();
     let url = format!("{}?prefix=dead:", cluster.url_of([&dead, &frozen, last]));
-    let locker = in_time(LIMIT, connect_ample(&url)).await;
+    let locker = wait::ends(connect_ample(&url)).await;
     locker.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 

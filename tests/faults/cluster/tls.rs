@@ -29,7 +29,7 @@ async fn a_client_certificate_reaches_every_node() {
 /// Locks of every shard, held and waited for.
 async fn survives_a_failover(cluster: &Cluster, builder: LockerBuilder) {
     cluster.set_node_timeout(LIMIT);
-    let builder = builder.command_deadline(LIMIT).connect_deadline(LIMIT);
+    let builder = builder.command_deadline(LONG).connect_deadline(LONG);
     let lockers = [builder.clone().connect().await.unwrap(), builder.connect().await.unwrap()];
     let mut held = Vec::new();
     for number in 0..12 {

@@ -11,13 +11,11 @@ use std::time::Duration;
 
 use lockable_runtime::check::{Code, Severity};
 use lockable_runtime::{Credentials, LockError, LockGuard, Locker, distributed_lock};
-use lockable_tests::{Pace, Proxy, Server, wait};
+use lockable_tests::{Proxy, Server, wait};
 
 use super::{counted, disconnect, guarded, pair};
 use crate::events;
-use crate::support::{
-    COMMAND, CONNECT, LIMIT, Runs, ample, connect_ample, everything, impatient, in_time,
-};
+use crate::support::{LIMIT, LONG, Runs, ample, connect_ample, everything};
 
 /// An error of the user's own.
 #[derive(Debug)]
@@ -99,13 +97,13 @@ async fn a_callback_that_panics_leaves_no_call_hanging() {
     };
     let locker = ample(&server.url()).credentials(source).connect_lazy().unwrap();
     for _ in 0..2 {
-        let error = in_time(CONNECT, locker.lock("k").acquire()).await.unwrap_err();
+        let error = wait::ends(locker.lock("k").acquire()).await.unwrap_err();
         assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
         let words = "`LockerBuilder::credentials` failed: it panicked: a panic of the test's own";
         assert!(error.to_string().contains(words), "{error}");
     }
     let guard = locker.lock("k").acquire().await.unwrap();
-    let error = in_time(CONNECT, locker.lock("k").acquire()).await.unwrap_err();
+    let error = wait::ends(locker.lock("k").acquire()).await.unwrap_err();
     assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
     wait::until_async(LIMIT, async || calls.count() >= 5).await;
     let waiting = tokio::spawn(locker.lock("k").acquire());
@@ -131,21 +129,14 @@ async fn a_callback_that_never_answers_is_given_up() {
             pending::<Result<Credentials, LockError>>().await
         }
     };
-    let locker = impatient(&server.url()).credentials(source).connect_lazy().unwrap();
-    let words =
-        format!("no credentials from `LockerBuilder::credentials` within {:?}", CONNECT / 4 * 3);
-    loop {
-        let pace = Pace::start();
-        let error = in_time(CONNECT, locker.lock("k").try_acquire()).await.unwrap_err();
-        assert!(error.is_unavailable() && error.kind() != LockErrorKind::Refused, "{error:?}");
-        if error.to_string().contains(&words) {
-            break;
-        }
-        // A machine that stalls may let the whole deadline pass first.
-        assert!(pace.lag() > CONNECT / 8, "{error}");
-    }
+    let locker = ample(&server.url()).connect_deadline(Duration::from_secs(8)).credentials(source);
+    let locker = locker.connect_lazy().unwrap();
+    let error = wait::ends(locker.lock("k").try_acquire()).await.unwrap_err();
+    assert!(error.is_unavailable() && error.kind() != LockErrorKind::Refused, "{error:?}");
+    let words = "no credentials from `LockerBuilder::credentials` within 6s";
+    assert!(error.to_string().contains(words), "{error}");
     dropped.recv_timeout(LIMIT).unwrap();
-    let report = in_time(CONNECT + COMMAND, locker.check()).await;
+    let report = wait::ends(locker.check()).await;
     assert_eq!(report.findings().next().unwrap().code(), Code::Credentials, "{report}");
 }
 
@@ -163,7 +154,7 @@ async fn a_callback_that_blocks_delays_no_renewal() {
         }
         async { Ok::<_, LockError>(Credentials::new("app", "word")) }
     };
-    let locker = ample(&server.url()).connect_deadline(2 * LIMIT).credentials(source);
+    let locker = ample(&server.url()).connect_deadline(LONG).credentials(source);
     let locker = locker.connect().await.unwrap();
     let other = connect_ample(&server.url_with("app", "word", 0)).await;
     // So that the first renewal need not open the connection of the background.

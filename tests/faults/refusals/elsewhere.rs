@@ -6,7 +6,7 @@ use lockable_tests::{Sentinels, Server, Tls, cluster, wait};
 
 use super::newcomer_to;
 use crate::support::{
-    LIMIT, LONG, acl_line, acl_rights, ample, connect_ample, everything, in_time, sentinel_of,
+    LIMIT, LONG, acl_line, acl_rights, ample, connect_ample, everything, sentinel_of,
 };
 
 /// What no error shows.
@@ -14,7 +14,7 @@ const CANARY: &str = "s3cr3t-w0rd";
 
 /// The error of a locker that cannot be made: a call that is refused waits for nothing.
 async fn refusal(url: &str) -> LockError {
-    let error = in_time(LIMIT, ample(url).connect()).await.unwrap_err();
+    let error = wait::ends(ample(url).connect()).await.unwrap_err();
     assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
     assert!(!everything(&error).contains(CANARY), "{}", everything(&error));
     error
@@ -96,7 +96,7 @@ async fn a_sentinel_over_tls_is_refused_with_its_url() {
     for database in ["", "/5"] {
         let builder = ample(&format!("{}{database}", sentinel.tls_url()));
         let connecting = builder.root_certificate(tls.ca_pem()).connect();
-        let error = in_time(LIMIT, connecting).await.unwrap_err();
+        let error = wait::ends(connecting).await.unwrap_err();
         let url = format!("{}/mm{database}", sentinel.tls_url());
         assert_eq!(url_in(&error), url.replace("rediss://", "rediss-sentinel://"));
     }

@@ -116,7 +116,7 @@ async fn a_missing_right_to_subscribe_is_named_to_those_who_wait() {
         server.admin().set(KEY, "another's");
         let locker = connect_ample(&url(&server)).await;
         assert!(locker.lock("k").try_acquire().await.unwrap().is_none(), "a try hears nothing");
-        let error = locker.lock("k").wait(LIMIT).acquire().await.unwrap_err();
+        let error = wait::ends(locker.lock("k").wait(LONG).acquire()).await.unwrap_err();
         assert_refused(&error, "subscribe");
         assert_eq!(error.key(), Some(KEY));
     }
@@ -126,7 +126,7 @@ async fn a_missing_right_to_subscribe_is_named_to_those_who_wait() {
 #[tokio::test]
 async fn without_the_right_to_publish_waiters_keep_their_places() {
     let server = server_without(&[]);
-    let mut verbs = Verbs::open_impatient(&url(&server), LIMIT).unwrap();
+    let mut verbs = Verbs::open_impatient(&url(&server), LONG).unwrap();
     verbs.listen(channel().0).await.unwrap();
     let [holder, first, second] = [(); 3].map(|()| verbs.attempt(KEY, LONG, None).unwrap());
     verbs.acquire(&holder).await.unwrap().expect("no one has the lock");

@@ -2,10 +2,10 @@
 
 use lockable_runtime::LockErrorKind;
 use lockable_runtime::check::{Code, Finding};
-use lockable_tests::{Answer, Cue, Doors, Server};
+use lockable_tests::{Answer, Cue, Doors, Server, wait};
 use rstest::rstest;
 
-use crate::support::{LIMIT, ample, in_time};
+use crate::support::ample;
 
 #[tokio::test]
 async fn a_server_that_is_too_old_is_refused_and_found() {
@@ -47,7 +47,7 @@ async fn a_server_that_is_new_enough_is_taken() {
 async fn a_server_of_another_kind_is_an_error(#[case] answer: &str) {
     let (doors, _server) = answering(Cue::all(), answer);
     let url = doors.url_of(0);
-    let error = in_time(LIMIT, ample(&url).connect()).await.unwrap_err();
+    let error = wait::ends(ample(&url).connect()).await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains(&url), "{error:?}");
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use lockable_tests::Sentinels;
 use lockable_tests::sections::{is_clean, renewed};
+use lockable_tests::{Sentinels, wait};
 
-use crate::support::{KEY, LIMIT, LONG, in_time, patient};
+use crate::support::{KEY, LONG, patient};
 
 /// Goal: connections that neither break nor answer cost no lease, and are left for good.
 /// Method: the primary is frozen while one lock is renewed and another is free. After the switch, the free
@@ -21,8 +21,8 @@ async fn a_frozen_primary_costs_no_lease_and_is_left() {
     before.pause();
     switches.next().await;
     group.set_down_after(LONG);
-    // A request that waits for an answer of the old primary would do so for six times as long.
-    let free = in_time(LIMIT, locker.lock("free").acquire()).await.unwrap();
+    // A request that waits for an answer of the old primary would never end.
+    let free = wait::ends(locker.lock("free").acquire()).await.unwrap();
     free.release().await.unwrap();
     before.resume();
     let after = group.other_than(before);
@@ -37,4 +37,4 @@ async fn a_frozen_primary_costs_no_lease_and_is_left() {
 }
 
 /// It outlasts the failover, also on a busy machine.
-const LEASE: Duration = Duration::from_secs(15);
+const LEASE: Duration = Duration::from_secs(30);

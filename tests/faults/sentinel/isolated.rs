@@ -8,7 +8,7 @@ use lockable_tests::{Sentinels, SentinelsBuilder};
 
 use crate::support::{LONG, connect_ample};
 
-/// The next holder waits for its end. It is renewed after a third of it: the rest is for a machine that stalls.
+/// The next holder waits for its end. It is renewed after a third of it: the rest is for a slow machine.
 const LEASE: Duration = Duration::from_secs(6);
 
 /// No client can prevent it: without settings of the servers, both primaries grant the same lock.

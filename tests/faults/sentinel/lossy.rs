@@ -8,7 +8,7 @@ use lockable_tests::{Proxy, Sections, Sentinels, Server, wait};
 use tokio::runtime::Builder;
 
 use crate::by_hand::ByHand;
-use crate::support::{FENCE, KEY, LIMIT, LONG, connect_ample, in_time};
+use crate::support::{FENCE, KEY, LIMIT, LONG, connect_ample};
 use crate::waiting::support::queued;
 
 /// Goal: no holder continues with a lock, or a permit, that the new primary has never heard of, whichever runtime's
@@ -43,14 +43,14 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
     switches.next().await;
     group.set_down_after(LONG);
     for guard in &forgotten {
-        assert!(in_time(LIMIT, guard.lease().lost()).await.is_lost());
+        assert!(wait::ends(guard.lease().lost()).await.is_lost());
     }
     sections.leave(&forgotten[0]);
     for locker in [&locker, &connect_ample(&group.url()).await] {
         hold(locker, &sections).await;
     }
     sections.assert_sound();
-    let late = in_time(LIMIT, locker.redeem(ticket).acquire()).await;
+    let late = wait::ends(locker.redeem(ticket).acquire()).await;
     assert!(late.is_err_and(|error| error.is_lost()));
     for guard in forgotten {
         assert!(guard.release().await.is_err_and(|error| error.is_lost()));

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker, shutdown};
-use lockable_tests::Server;
+use lockable_tests::{Server, wait};
 
 use crate::runtimes::{block_on, one_thread};
-use crate::support::{LIMIT, ample, connect_ample, in_time, server_and_locker, server_and_proxy};
+use crate::support::{LIMIT, ample, connect_ample, server_and_locker, server_and_proxy};
 use crate::waiting::late_claims::{give_up, held_claim};
 use crate::waiting::support::{queued, waiter};
 
@@ -48,7 +48,7 @@ async fn a_stalled_drain_ends_in_time_and_can_be_repeated() {
     let guards = guards(&locker, 3).await;
     server.pause();
     drop(guards);
-    let error = in_time(SHORT, shutdown(SHORT)).await.unwrap_err();
+    let error = wait::ends(shutdown(SHORT)).await.unwrap_err();
     let keys = "(`disLock:n:0`, `disLock:n:1`, `disLock:n:2`)";
     let text =
         format!("3 locks were not released within {SHORT:?} {keys}; each ends with its lease");
@@ -80,11 +80,11 @@ async fn a_drain_does_not_wait_for_failed_calls() {
     let (server, locker) = server_and_locker().await;
     server.admin().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
-    in_time(Duration::ZERO, shutdown(LIMIT)).await.unwrap();
+    shutdown(Duration::ZERO).await.unwrap();
     let unconnected = ample(&server.url()).connect_lazy().unwrap();
     server.kill();
     assert!(unconnected.lock("k").acquire().await.unwrap_err().is_unavailable());
-    in_time(Duration::ZERO, shutdown(LIMIT)).await.unwrap();
+    shutdown(Duration::ZERO).await.unwrap();
 }
 
 /// A task that is aborted in the middle of its call counts as well.

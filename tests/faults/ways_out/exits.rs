@@ -24,7 +24,7 @@ fn a_guard_dropped_at_the_end_is_freed(#[case] case: &str, #[case] says: &str) {
     let admin = server.admin();
     let is_freed = |_: &usize| {
         admin.flush();
-        let said = Program::new(WORKER).arg(&server.url()).arg(case).run(3 * LIMIT);
+        let said = Program::new(WORKER).arg(&server.url()).arg(case).run(LIMIT);
         let said = said.unwrap_or_else(|error| error);
         assert!(said.contains(says), "{said}");
         assert_eq!(admin.keys("lockable:fence:*"), [FENCE], "it was held");
@@ -35,7 +35,7 @@ fn a_guard_dropped_at_the_end_is_freed(#[case] case: &str, #[case] says: &str) {
 
 #[test]
 fn a_program_in_memory_ends_as_well() {
-    Program::new(WORKER).arg("memory://").arg("many threads").run(3 * LIMIT).unwrap();
+    Program::new(WORKER).arg("memory://").arg("many threads").run(LIMIT).unwrap();
 }
 
 /// The end waits for a moment, and not for a server that gives no answer: that one stays stopped.
