@@ -7,6 +7,7 @@ use std::env;
 use std::process::ExitCode;
 use std::time::Duration;
 
+mod contract;
 mod crowds;
 mod failovers;
 mod machine;
@@ -34,6 +35,7 @@ type Measure = fn() -> Vec<Figure>;
 
 const GROUPS: &[(&str, Measure)] = &[
     ("hand-off", waiting::hand_off),
+    ("once", contract::once),
     ("failovers with Sentinels", failovers::sentinel),
     ("failovers in a cluster", failovers::cluster),
     ("sets", shares::sets),
