@@ -109,7 +109,7 @@ async fn a_released_lock_has_no_loss(store: &Store) {
 async fn the_end_of_a_lease_is_signalled_before_it(store: &Store) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
-    let (lease, soon) = (guard.lease(), AMPLE - store.short());
+    let (lease, soon) = (guard.lease(), AMPLE.saturating_sub(store.short()));
     let left = timeout(LIMIT, lease.ending_within(soon)).await.unwrap();
     assert!(left <= soon && lease.remaining() <= left, "{left:?}");
     // Its end is nearer than that already.
@@ -127,7 +127,7 @@ async fn the_end_of_a_lease_is_signalled_before_it(store: &Store) {
 async fn the_signal_before_the_end_knows_every_end(store: &Store) {
     let locker = store.locker().await;
     let request = locker.lock(KEY).expire(2 * AMPLE).renew().max_hold(AMPLE);
-    let (guard, soon) = (request.acquire().await.unwrap(), AMPLE - store.short());
+    let (guard, soon) = (request.acquire().await.unwrap(), AMPLE.saturating_sub(store.short()));
     let left = timeout(LIMIT, guard.lease().ending_within(soon)).await.unwrap();
     assert!(left <= soon, "{left:?}");
     guard.release().await.unwrap();
