@@ -126,7 +126,7 @@ pub(crate) fn sentinels() -> Vec<Figure> {
             frozen.resume();
         }
         vec![
-            Figure::new("a connection beside a frozen Sentinel", one, 2 * AT_ONCE),
+            Figure::new("a connection beside a frozen Sentinel", one, 10 * AT_ONCE),
             Figure::new("a connection beside two frozen ones", two, 20 * AT_ONCE),
         ]
     })

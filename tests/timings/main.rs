@@ -9,6 +9,7 @@ use std::time::Duration;
 
 mod contract;
 mod crowds;
+mod deadlines;
 mod failovers;
 mod machine;
 mod program;
@@ -41,6 +42,10 @@ const GROUPS: &[(&str, Measure)] = &[
     ("sets", shares::sets),
     ("permits", shares::permits),
     ("lockable run", program::command),
+    ("deadlines", deadlines::deadlines),
+    ("losses", deadlines::losses),
+    ("frozen Sentinels", deadlines::sentinels),
+    ("leaders", deadlines::leaders),
 ];
 
 fn main() -> ExitCode {
