@@ -36,6 +36,7 @@ type Measure = fn() -> Vec<Figure>;
 
 const GROUPS: &[(&str, Measure)] = &[
     ("hand-off", waiting::hand_off),
+    ("alternation", waiting::all_permits),
     ("once", contract::once),
     ("failovers with Sentinels", failovers::sentinel),
     ("failovers in a cluster", failovers::cluster),
