@@ -61,7 +61,8 @@ async fn processes_share_the_permits_of_a_key_evenly() {
     let calls = admin.command_calls("evalsha") + admin.command_calls("eval");
     let (least, most) = (sections.iter().min().unwrap(), sections.iter().max().unwrap());
     println!("{all} sections, {least} to {most} each, {calls} calls of scripts");
-    assert!(*least > 0, "{sections:?}");
+    // A quarter of its share: a line whose grant was lost waits for its recheck.
+    assert!(4 * least >= all / sections.len(), "{sections:?}");
     assert!(10 * calls <= 32 * u64::try_from(all).unwrap(), "{calls} calls for {all} sections");
     is_clean(&server).await;
 }
