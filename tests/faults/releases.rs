@@ -80,7 +80,7 @@ async fn a_batched_release_hands_off_to_its_waiter() {
     let (server, _proxy, locker) = behind_proxy().await;
     let other = connect(&server.url()).await;
     let guards = hold_many(&locker).await;
-    let waiting = tokio::spawn(other.lock(key(MANY - 1)).wait(LIMIT).acquire());
+    let waiting = tokio::spawn(other.lock(key(MANY - 1)).wait(LONG).acquire());
     let admin = server.admin();
     queued(&admin, MANY - 1).await;
     let granted = admin.command_calls("publish");

@@ -12,7 +12,7 @@ use rstest::rstest;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::spawn_blocking;
 
-use crate::support::{KEY, LIMIT};
+use crate::support::{KEY, LIMIT, LONG};
 use crate::waiting::support::ample;
 
 #[test]
@@ -50,7 +50,7 @@ fn eight_runtimes_side_by_side_exclude_each_other() {
     let sections = Sections::default();
     let turns = async || {
         for _ in 0..TURNS {
-            let guard = locker.lock("k").wait(LIMIT).acquire().await.unwrap();
+            let guard = locker.lock("k").wait(LONG).acquire().await.unwrap();
             sections.enter(&guard);
             tokio::task::yield_now().await;
             sections.leave(&guard);

@@ -15,7 +15,7 @@ use lockable_tests::{Admin, Proxy, Server, ServerBuilder, wait};
 use tracing::Level;
 
 use crate::events;
-use crate::support::{LIMIT, acl_rights, ample, connect_ample, everything, server_and_proxy};
+use crate::support::{LIMIT, LONG, acl_rights, ample, connect_ample, everything, server_and_proxy};
 
 /// Is in every key, and in the request id that is a part of every owner token.
 const CANARY: &str = "canary";
@@ -98,7 +98,7 @@ async fn no_secret_is_shown_beside_foreign_data() {
         nest.guard().await.release().await.unwrap();
         nest.admin.command::<u64>(&["RPUSH", KEY, "data"]);
         nest.fails(WrongType, nest.lock().acquire().await);
-        nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
+        nest.fails(WrongType, nest.lock().wait(LONG).acquire().await);
         nest.fails(WrongType, nest.locker.inspect(NAME).await);
         nest.admin.flush();
         nest.admin.command::<u64>(&["RPUSH", FENCE, "data"]);
@@ -114,13 +114,13 @@ async fn no_secret_is_shown_beside_foreign_data() {
             wait::until_async(LIMIT, async || nest.admin.pttl(QUEUE) > 0).await;
             nest.admin.del(KEY);
         };
-        let (outcome, ()) = tokio::join!(nest.lock().wait(LIMIT).acquire(), is_freed);
+        let (outcome, ()) = tokio::join!(nest.lock().wait(LONG).acquire(), is_freed);
         let error = nest.fails(Refused, outcome);
         assert!(error.contains(FENCE), "{error}");
         nest.admin.flush();
         nest.admin.set(KEY, "another's");
         nest.admin.set(QUEUE, "data");
-        let error = nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
+        let error = nest.fails(WrongType, nest.lock().wait(LONG).acquire().await);
         assert!(error.contains("lockable:queue:{redacted:"), "{error}");
     })
     .await;
@@ -166,7 +166,7 @@ async fn no_secret_is_shown_of_a_quoted_command() {
         let guard = nest.guard().await;
         nest.proxy.misspell(Some("EVALSHA"));
         nest.quotes(guard.lease().extend(LIMIT).await);
-        nest.quotes(nest.lock().wait(LIMIT).acquire().await);
+        nest.quotes(nest.lock().wait(LONG).acquire().await);
         nest.quotes(nest.locker.inspect(NAME).await);
         nest.quotes(guard.release().await);
         nest.proxy.misspell(None);

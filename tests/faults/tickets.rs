@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tracing::Level;
 
 use crate::events;
-use crate::support::{COMMAND, KEY, LIMIT, LONG, connect_ample, elapse, freed, impatient, in_time};
+use crate::support::{KEY, LIMIT, LONG, connect_ample, elapse, freed, impatient};
 use crate::waiting::support::{impatient_behind_proxy, random};
 
 async fn redeem(locker: &Locker, ticket: &Ticket) -> Result<LockGuard, LockError> {
@@ -25,7 +25,7 @@ async fn a_ticket_whose_reply_is_swallowed_is_released() {
     let guard = locker.lock("k").renew().try_acquire().await.unwrap().unwrap();
     let lease = guard.lease().clone();
     proxy.hold_open_replies();
-    let failed = in_time(COMMAND, guard.into_ticket(LONG)).await.unwrap_err();
+    let failed = wait::ends(guard.into_ticket(LONG)).await.unwrap_err();
     assert!(failed.error().is_unavailable(), "{failed}");
     assert!(failed.into_guard().is_none() && !lease.is_held() && !lease.is_lost());
     freed(&server).await;
@@ -43,7 +43,7 @@ async fn a_ticket_of_a_silent_server_is_released_later() {
     let unanswered = || events::count(LATE, Level::DEBUG, "outcome=\"unanswered\"");
     events::listen();
     proxy.hold_requests();
-    let failed = in_time(COMMAND, guard.into_ticket(LONG)).await.unwrap_err();
+    let failed = wait::ends(guard.into_ticket(LONG)).await.unwrap_err();
     assert!(failed.into_guard().is_none());
     wait::until_async(LIMIT, async || unanswered() > 0).await;
     let admin = server.admin();
@@ -60,7 +60,7 @@ async fn a_ticket_whose_request_is_late_makes_no_ticket() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
     let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
     proxy.hold_open_requests();
-    let failed = in_time(COMMAND, guard.into_ticket(LONG)).await.unwrap_err();
+    let failed = wait::ends(guard.into_ticket(LONG)).await.unwrap_err();
     assert!(failed.into_guard().is_none());
     freed(&server).await;
     let other = connect_ample(&server.url()).await;
@@ -104,7 +104,7 @@ async fn ticket_and_other(proxy: &Proxy, locker: &Locker, hold: fn(&Proxy)) -> (
 async fn a_redemption_whose_reply_is_swallowed_is_released() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
     let (ticket, other) = ticket_and_other(&proxy, &locker, Proxy::hold_open_replies).await;
-    let error = in_time(COMMAND, redeem(&locker, &ticket)).await.unwrap_err();
+    let error = wait::ends(redeem(&locker, &ticket)).await.unwrap_err();
     assert!(error.is_unavailable() && !error.is_lost(), "{error}");
     freed(&server).await;
     let error = redeem(&other, &ticket).await.unwrap_err();
@@ -118,7 +118,7 @@ async fn a_redemption_whose_reply_is_swallowed_is_released() {
 async fn a_redemption_whose_request_is_late_takes_nothing() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
     let (ticket, other) = ticket_and_other(&proxy, &locker, Proxy::hold_open_requests).await;
-    let error = in_time(COMMAND, redeem(&locker, &ticket)).await.unwrap_err();
+    let error = wait::ends(redeem(&locker, &ticket)).await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
     let guard = redeem(&other, &ticket).await.unwrap();
     let admin = server.admin();
@@ -216,7 +216,7 @@ impl Place {
 
 /// The web request: it begins, and passes the lock on.
 async fn begin(locker: &Locker, place: &Place) -> Option<Ticket> {
-    let guard = locker.lock("k").wait(LIMIT).acquire().await.ok()?;
+    let guard = locker.lock("k").wait(LONG).acquire().await.ok()?;
     if !guard.lease().is_held() {
         return None;
     }

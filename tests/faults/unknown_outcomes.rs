@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use lockable_runtime::LockError;
-use lockable_tests::{Proxy, Server};
+use lockable_tests::{Proxy, Server, wait};
 
-use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, freed, in_time};
+use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, freed};
 use crate::waiting::support::impatient_behind_proxy;
 
 #[tokio::test]
@@ -14,7 +14,7 @@ async fn an_unanswered_release_continues_in_the_background() {
     let guard = locker.lock("k").renew().try_acquire().await.unwrap().unwrap();
     let scripts = proxy.commands("EVALSHA");
     proxy.hold_open_replies();
-    is_unanswered(in_time(COMMAND, guard.release()).await);
+    is_unanswered(wait::ends(guard.release()).await);
     // The server has done it, and the background asks once more.
     freed(&server).await;
     proxy.wait_for_command("EVALSHA", scripts + 2, LIMIT).await;
@@ -29,7 +29,7 @@ async fn a_swallowed_release_continues_in_the_background() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
     let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
     proxy.hold_open_requests();
-    is_unanswered(in_time(COMMAND, guard.release()).await);
+    is_unanswered(wait::ends(guard.release()).await);
     freed(&server).await;
 }
 
@@ -38,7 +38,7 @@ async fn an_extension_whose_reply_is_swallowed_moves_no_deadline() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
     let guard = locker.lock("k").expire(LIMIT).acquire().await.unwrap();
     proxy.hold_open_replies();
-    is_unanswered(in_time(COMMAND, guard.lease().extend(LONG)).await);
+    is_unanswered(wait::ends(guard.lease().extend(LONG)).await);
     assert!(guard.lease().is_held() && guard.lease().remaining() < LIMIT);
     // The server has made it longer, but the holder does not rely on that, even after a late reply.
     assert!(server.admin().pttl(KEY) > 50_000);
@@ -55,9 +55,9 @@ async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
     let lease = Duration::from_secs(3);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
     proxy.hold_requests();
-    is_unanswered(in_time(COMMAND, guard.lease().extend(LONG)).await);
+    is_unanswered(wait::ends(guard.lease().extend(LONG)).await);
     assert!(guard.lease().remaining() < lease);
-    assert!(in_time(lease, guard.lease().lost()).await.is_lost());
+    assert!(wait::ends(guard.lease().lost()).await.is_lost());
     proxy.cut();
     proxy.release_requests();
     drop(guard);
