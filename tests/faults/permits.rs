@@ -81,7 +81,7 @@ async fn a_crowd_of_one_process_has_as_many_entries_as_permits() {
     for _ in 0..1_000 {
         let locker = locker.clone();
         callers.spawn(async move {
-            released(&permit(&locker).acquire().await.unwrap().release().await)
+            released(&permit(&locker).acquire().await.unwrap().release().await);
         });
     }
     let length = || admin.command::<usize>(&["LLEN", QUEUE]);
