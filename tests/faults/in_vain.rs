@@ -114,7 +114,7 @@ async fn a_burst_of_waiting_calls_tries_once() {
             let guard = request.acquire().await.unwrap();
             entered.add_permits(1);
             drop(inside.acquire().await.unwrap());
-            guard.release().await.unwrap();
+            released(&guard.release().await);
         });
     }
     queued(&server, 1).await;
@@ -136,7 +136,7 @@ async fn a_line_behind_its_own_holder_queues_at_once() {
     holder.release().await.unwrap();
     let first = wait::ends(first).await.unwrap();
     assert!(!second.is_finished());
-    first.release().await.unwrap();
+    released(&first.release().await);
     is_served_last(&server, second).await;
 }
 

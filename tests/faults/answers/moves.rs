@@ -15,18 +15,15 @@ use super::places::Place;
 use super::scene::{Nodes, Scene, fresh};
 use crate::by_hand::ByHand;
 use crate::support::{COMMAND, LIMIT, LONG, ample, now};
-use crate::waiting::support::renewed;
+use crate::waiting::support::{released, renewed};
 
 /// The wait limit of a call that is over soon.
 const SHORT: Duration = Duration::from_millis(20);
 
-/// Other nodes are asked after a quarter of it.
-const AMPLE: Duration = Duration::from_secs(5);
-
 /// Goal: a token of a fence counter that was left at a node when its slot moved on, and came back.
 #[tokio::test]
 async fn tokens_rise_when_a_slot_moves_there_and_back() {
-    let mut scene = Scene::begin(AMPLE).await;
+    let mut scene = Scene::begin(LONG).await;
     for door in [0, 1, 0, 1] {
         // The counters stay where they are.
         scene.doors.assign([scene.slot], door);
@@ -42,7 +39,7 @@ async fn tokens_rise_when_a_slot_moves_there_and_back() {
 #[tokio::test]
 async fn a_slot_that_moves_breaks_no_connection() {
     const MOVES: usize = 24;
-    let mut scene = Scene::begin(AMPLE).await;
+    let mut scene = Scene::begin(LONG).await;
     let greetings = |scene: &Scene| {
         let greeting = Cue::of(["HELLO"]);
         scene.doors.count(0, &greeting) + scene.doors.count(1, &greeting)
@@ -119,7 +116,7 @@ async fn open_background_to_second(doors: &Doors, nodes: &Nodes, locker: &Locker
 /// has deleted it.
 #[tokio::test]
 async fn a_lock_lost_between_set_and_get_is_not_granted() {
-    let mut scene = Scene::begin(AMPLE).await;
+    let mut scene = Scene::begin(LONG).await;
     Place::AskedSet.prepare(&mut scene).await;
     let (look, hold) = (Cue::of(["GET"]).about(&scene.key).times(1), Hold::default());
     scene.doors.answer(1, look, Answer::Held(hold.clone()));
@@ -157,7 +154,7 @@ async fn a_turn_of_a_server_that_was_left_is_claimed() {
     guard.release().await.unwrap();
     let turn = call.await.unwrap();
     assert!(turn.lease().fencing_token() > token, "{} after {token}", turn.lease().fencing_token());
-    turn.release().await.unwrap();
+    released(&turn.release().await);
     from.del(&key);
 }
 
@@ -213,7 +210,9 @@ async fn unpolled_turn(
 /// Goal: a request that waits for the answer of a node that has no slots any more.
 #[tokio::test]
 async fn what_a_left_node_was_asked_is_asked_elsewhere() {
-    let mut scene = Scene::begin(AMPLE).await;
+    // Other nodes are asked after a quarter of it.
+    const DEADLINE: Duration = Duration::from_secs(5);
+    let mut scene = Scene::begin(DEADLINE).await;
     scene.verbs.inspect(&scene.key).await.unwrap();
     scene.doors.answer(0, Cue::of(["SET"]).about(&scene.key), Answer::Silence);
     let asked = scene.verbs.acquire(&scene.attempt);
@@ -232,7 +231,7 @@ async fn what_a_left_node_was_asked_is_asked_elsewhere() {
 /// A script that finds its keys at two nodes is followed by one for the lock alone, which does no less for it.
 #[tokio::test]
 async fn a_lock_is_released_without_its_queue_while_its_slot_moves() {
-    let scene = Scene::begin(AMPLE).await;
+    let scene = Scene::begin(LONG).await;
     let attempt = scene.verbs.attempt_of_try(&scene.key, LONG, None).unwrap();
     let (admin, owner) = (scene.admin(0), attempt.owner().to_owned());
     for (keep, left) in [(Duration::ZERO, None), (LONG, Some(format!("~{owner}")))] {
@@ -250,7 +249,7 @@ async fn a_lock_is_released_without_its_queue_while_its_slot_moves() {
 /// An earlier request has kept the lock taken, and its answer was lost: that is no loss.
 #[tokio::test]
 async fn a_kept_release_that_is_repeated_while_its_slot_moves_is_one() {
-    let scene = Scene::begin(AMPLE).await;
+    let scene = Scene::begin(LONG).await;
     let admin = scene.admin(0);
     scene.verbs.acquire(&scene.attempt).await.unwrap().expect("no one has the lock");
     for mark in ["~", "=", "="] {
@@ -267,7 +266,7 @@ async fn a_kept_release_that_is_repeated_while_its_slot_moves_is_one() {
 /// The place would be granted the lock a second time.
 #[tokio::test]
 async fn a_call_that_has_its_lock_while_the_slot_moves_leaves_the_queue() {
-    let scene = Scene::begin(AMPLE).await;
+    let scene = Scene::begin(LONG).await;
     let (admin, queue) = (scene.admin(0), scene.queue());
     let places = || admin.command::<u64>(&["LLEN", &queue]);
     admin.set(&scene.key, "another");
@@ -284,7 +283,7 @@ async fn a_call_that_has_its_lock_while_the_slot_moves_leaves_the_queue() {
 /// Goal: a call that hears of no grant until it asks, because it was queued by the release of another.
 #[tokio::test]
 async fn a_call_that_a_release_queues_joins_its_channel() {
-    let mut scene = Scene::begin(AMPLE).await;
+    let mut scene = Scene::begin(LONG).await;
     scene.verbs.listen(channel().0).await.unwrap();
     let next = scene.verbs.attempt(&scene.key, LONG, None).unwrap();
     let pattern = format!("lockable:grant:{}:*", &next.owner()[..16]);
@@ -300,7 +299,7 @@ async fn a_call_that_a_release_queues_joins_its_channel() {
 /// The request of a call that has a permit already is repeated while the slot moves.
 #[tokio::test]
 async fn a_repeated_request_for_a_permit_takes_no_other() {
-    let scene = Scene::begin(AMPLE).await;
+    let scene = Scene::begin(LONG).await;
     let (admin, family) = (scene.admin(0), format!("{{{}}}", scene.key));
     let (first, second) = (format!("{family}#1"), format!("{family}#2"));
     let attempt = scene.verbs.attempt_for_permit(&family, 2, LONG).unwrap();
@@ -376,7 +375,7 @@ async fn a_node_without_channels_is_not_connected_to_by_each_call() {
 /// Goal: a node that was cut off says that the cluster is down for ever, and who only renews hears nothing else.
 #[tokio::test]
 async fn a_renewal_leaves_a_node_that_was_cut_off() {
-    let mut scene = Scene::begin(AMPLE).await;
+    let mut scene = Scene::begin(LONG).await;
     scene.token = scene.verbs.acquire(&scene.attempt).await.unwrap().unwrap();
     scene.move_slot();
     let about = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key);
@@ -468,7 +467,7 @@ async fn a_silent_subscription_to_a_node_is_asked_whether_it_lives() {
 async fn a_renewal_in_a_moving_slot_delays_no_other() {
     const LEASE: Duration = Duration::from_secs(4);
     let (doors, _nodes) = doors();
-    let locker = connect(&doors, AMPLE).await;
+    let locker = connect(&doors, LONG).await;
     let ((moving, slot), (other, _)) = (fresh("moving"), fresh("other"));
     let hold = async |key| locker.lock(key).expire(LEASE).renew().acquire().await.unwrap();
     let guards = [hold(&*moving).await, hold(&*other).await];
@@ -508,7 +507,7 @@ async fn slots_that_move_again_and_again_leave_no_connection() {
         let admin = nodes.servers()[round % 2].admin();
         wait::until_async(LIMIT, async || admin.command::<usize>(&queue) == 1).await;
         guard.release().await.unwrap();
-        next.await.unwrap().unwrap().release().await.unwrap();
+        released(&next.await.unwrap().unwrap().release().await);
         // The background ends what is left.
         wait::until_async(LIMIT, async || connections() <= first).await;
         first = first.min(connections());

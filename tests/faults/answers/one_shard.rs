@@ -7,7 +7,7 @@ use lockable_tests::{Doors, Server, cluster, wait};
 use rstest::rstest;
 use tokio::task::JoinSet;
 
-use crate::support::{ample, now};
+use crate::support::{LIMIT, ample, now};
 
 /// What is asked for the locks, all of which are in one shard.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ async fn three_hundred_leases_are_renewed(#[case] way: Way) {
     // Each is renewed twice: the second time by other commands, because the locker remembers what was refused.
     let is_renewed =
         |guard: &LockGuard| begun.elapsed() + guard.lease().remaining() > LEASE * 3 / 2;
-    wait::until_async(2 * LEASE, async || guards.iter().all(is_renewed)).await;
+    wait::until_async(LIMIT, async || guards.iter().all(is_renewed)).await;
     let lost = guards.iter().filter(|guard| !guard.lease().is_held()).count();
     assert_eq!(lost, 0, "of {LEASES}");
     let released = guards.into_iter().map(LockGuard::release).collect::<JoinSet<_>>();

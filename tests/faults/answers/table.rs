@@ -9,16 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockable_runtime::LockError;
-use lockable_tests::Cue;
+use lockable_tests::{Cue, wait};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::given::Given;
 use super::places::Place;
 use super::rows::{RENEWALS, ROWS, Row};
 use super::scene::{Scene, Stages};
-use crate::support::{LIMIT, now};
+use crate::support::{COMMAND, LONG, now};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_answer_in_each_place_has_its_outcome() {
@@ -33,7 +32,7 @@ async fn each_answer_in_each_place_has_its_outcome() {
             let stages = Arc::clone(&stages);
             cases.spawn(async move {
                 let _permit = at_once.acquire().await.unwrap();
-                let deadline = if is_long { SHORT } else { AMPLE };
+                let deadline = if is_long { COMMAND } else { LONG };
                 let word = tokio::spawn(run(stages, given, place, deadline)).await;
                 (row, place, word.unwrap_or_else(|_| "panicked".to_owned()))
             });
@@ -58,15 +57,14 @@ async fn run(stages: Arc<Stages>, given: Given, place: Place, deadline: Duration
     let before = scene.doors.count(door, &cue);
     given.play(&scene, door, cue.clone());
     let begun = now();
-    let outcome = timeout(deadline + LIMIT, place.act(&scene, &ready)).await;
+    let outcome = wait::ends(place.act(&scene, &ready)).await;
     let elapsed = begun.elapsed();
     let asked = scene.doors.count(door, &cue) - before;
     let word = match &outcome {
-        Ok(Ok(word)) => word.clone(),
-        Ok(Err(error)) => word_of(error, elapsed > deadline / 2 && !RENEWALS.contains(&place)),
-        Err(_) => "without an end".to_owned(),
+        Ok(word) => word.clone(),
+        Err(error) => word_of(error, elapsed > deadline / 2 && !RENEWALS.contains(&place)),
     };
-    if let (Given::Garbled(_), Ok(Err(error))) = (given, &outcome) {
+    if let (Given::Garbled(_), Err(error)) = (given, &outcome) {
         let server = scene.doors.addr(door).to_string();
         assert!(error.to_string().contains(&server), "{given:?} {place:?}: {error}");
     }
@@ -97,7 +95,3 @@ fn word_of(error: &LockError, is_late: bool) -> String {
         (false, _) => text,
     }
 }
-
-/// The command deadlines: where it passes, or a large part of it, and where it must not.
-const SHORT: Duration = Duration::from_millis(500);
-const AMPLE: Duration = Duration::from_secs(20);

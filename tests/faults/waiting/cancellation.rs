@@ -36,8 +36,8 @@ async fn a_queue_place_stays_with_the_remaining_waiters() {
 }
 
 /// Goal: the grant does not lapse, for which the second would have to wait.
-/// Method: the first waits for its turn in one process, the second in another, and the server counts what lapses there. A
-/// machine that stands still for as long as a grant lasts does so in few of the rounds.
+/// Method: the first waits for its turn in one process, the second in another, and the server counts what lapses there.
+/// A machine that stands still for as long as a grant lasts does so in few of the rounds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grant_during_a_cancellation_reaches_the_next_waiter() {
     const ROUNDS: usize = 150;
@@ -125,7 +125,7 @@ async fn a_waiter_dropped_at_any_time_leaves_nothing() {
         pause(random(3_000));
         first.abort();
         drop(first.await);
-        guard.release().await.unwrap();
+        released(&guard.release().await);
         is_over(&server).await;
     }
 }

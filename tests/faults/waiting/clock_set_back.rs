@@ -7,7 +7,7 @@ use lockable_runtime::Locker;
 use lockable_tests::{Proxy, Sections, Server, clock};
 use tokio::task::JoinSet;
 
-use super::support::connect;
+use super::support::{connect, released};
 use crate::support::LONG;
 
 /// How many locks are handed off while the commands are counted.
@@ -52,7 +52,7 @@ async fn scripts_of_hand_offs(
                 let guard = locker.lock("k").wait(LONG).fair().acquire().await.unwrap();
                 sections.enter(&guard);
                 sections.leave(&guard);
-                guard.release().await.unwrap();
+                released(&guard.release().await);
             }
         });
     }

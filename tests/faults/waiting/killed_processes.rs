@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::support::{
     ample, held, held_beside, in_queue, is_over, is_served, is_served_last, process, queued,
-    rechecking, server_and, subscribers,
+    rechecking, released, server_and, subscribers,
 };
 use crate::support::{LIMIT, elapse};
 
@@ -54,7 +54,7 @@ async fn a_waiter_for_several_keys_that_is_killed_costs_what_it_held() {
         guard.release().await.unwrap();
     };
     let (all, ()) = tokio::join!(all, release);
-    all.unwrap().release().await.unwrap();
+    released(&all.unwrap().release().await);
     is_over(&server).await;
 }
 

@@ -13,8 +13,8 @@ use crate::support::{COMMAND, KEY, LIMIT, LONG, patient, server_and_proxy};
 /// The companion key of the queue, in which the waiters of `k` are stored.
 pub(crate) const QUEUE: &str = "lockable:queue:{disLock:k}";
 
-/// A locker whose deadlines no test reaches, and whose waiting calls ask by themselves only once a test hangs: what serves
-/// them is a message.
+/// A locker whose deadlines no test reaches, and whose waiting calls ask by themselves only once a test hangs: a message
+/// serves them.
 pub(crate) fn ample(url: &str) -> LockerBuilder {
     rechecks_later(rechecking(url), LONG)
 }

@@ -263,7 +263,7 @@ async fn a_busy_lock_is_found_over_a_stalling_link() {
         queued(&server, 1).await;
         proxy.hold_requests();
         proxy.hold_replies();
-        guard.release().await.unwrap();
+        released(&guard.release().await);
         guard = other.lock("k").wait(LONG).acquire().await.unwrap();
         proxy.release_requests();
         proxy.release_replies();
@@ -284,12 +284,12 @@ async fn a_repeatedly_stopped_process_keeps_waiting() {
     for _ in 0..6 {
         queued(&server, 1).await;
         worker.pause();
-        guard.release().await.unwrap();
+        released(&guard.release().await);
         guard = locker.lock("k").wait(LONG).acquire().await.unwrap();
         worker.resume();
     }
     queued(&server, 1).await;
-    guard.release().await.unwrap();
+    released(&guard.release().await);
     assert_eq!(worker.hear(), "held");
 }
 
