@@ -164,7 +164,7 @@ impl Runs {
 }
 
 /// A decorated function whose body says that it ran.
-#[distributed_lock(key = "k", expire = 60, locker = locker.clone())]
+#[distributed_lock(key = "k", expire = 300, locker = locker.clone())]
 pub(crate) async fn decorated(locker: &Locker, runs: &Runs) -> Result<u64, LockError> {
     runs.add();
     Ok(runs.count())

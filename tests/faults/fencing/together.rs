@@ -1,5 +1,7 @@
 //! Fence counters of other slots that one script seeds together with its own.
 
+use std::time::Duration;
+
 use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::Locker;
 use lockable_tests::cluster::slot;
@@ -127,9 +129,9 @@ async fn a_refusal_of_several_slots_fails_no_acquisition(#[case] refusal: Option
     assert_eq!(server.admin().keys("lockable:fence:*").len(), 20);
 }
 
-/// The token of a grant that is over.
+/// The token of a grant that is over, of a lease for which a counter lives no longer than usual.
 async fn token(locker: &Locker, key: &str) -> u64 {
-    let guard = locker.lock(key).acquire().await.unwrap();
+    let guard = locker.lock(key).expire(Duration::from_secs(60)).acquire().await.unwrap();
     let token = guard.lease().fencing_token().into();
     guard.release().await.unwrap();
     token
