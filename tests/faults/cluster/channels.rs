@@ -172,12 +172,17 @@ async fn a_killed_subscription_of_a_node_comes_back() {
     assert_eq!(lock.admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]), 1);
     wait::until_async(LIMIT, async || lock.has_listener(&channels[0])).await;
     lock.is_handed_off(guard, first).await;
-    // Another process may have been started from this one's image.
-    let guard = holder.lock(&lock.key).acquire().await.unwrap();
-    let second = waiter(&locker, &lock.key);
-    lock.queued(1).await;
-    assert!(!channels.contains(&lock.channel_of_waiter()));
-    lock.is_handed_off(guard, second).await;
+    // Another process may have been started from this one's image: once the locker has heard of its new subscription, its
+    // calls wait on another channel.
+    wait::until_async(LIMIT, async || {
+        let guard = holder.lock(&lock.key).acquire().await.unwrap();
+        let next = waiter(&locker, &lock.key);
+        lock.queued(1).await;
+        let is_another = !channels.contains(&lock.channel_of_waiter());
+        lock.is_handed_off(guard, next).await;
+        is_another
+    })
+    .await;
 }
 
 /// A lock, and the master of its slot.
