@@ -7,7 +7,7 @@ use lockable_tests::forks::Way;
 use lockable_tests::{Peer, Program, Server, Tls, wait};
 use rstest::rstest;
 
-use crate::support::{FENCE, KEY, LIMIT, connect_ample, elapse, server_and_proxy};
+use crate::support::{FENCE, KEY, LIMIT, WORKER, connect_ample, elapse, server_and_proxy};
 
 #[test]
 fn a_locker_of_the_parent_is_refused_at_once() {
@@ -33,7 +33,7 @@ fn a_locker_of_the_parent_is_refused_at_once() {
 fn a_guard_of_the_parent_leaves_its_lock_alone() {
     let server = Server::start();
     let admin = server.admin();
-    let mut worker = Peer::start(WORKER, [&server.url(), "guard"]);
+    let mut worker = Peer::start(WORKER, ["fork", &server.url(), "guard"]);
     assert_eq!(worker.hear(), "child: held: false, lost: true");
     let shown = worker.hear();
     assert!(shown.contains("is_held: false"), "{shown}");
@@ -60,7 +60,7 @@ fn a_child_on_its_parents_runtime_reads_no_answers(#[case] url: fn(&Server) -> S
     let tls = Tls::generate();
     let server = Server::builder().tls(&tls).start();
     server.admin().set("disLock:busy", "another program");
-    let worker = Program::new(WORKER).arg(&url(&server)).arg("inherited runtime");
+    let worker = Program::new(WORKER).arg("fork").arg(&url(&server)).arg("inherited runtime");
     let said = worker.env("SSL_CERT_FILE", tls.ca_file().to_str().unwrap()).run(LIMIT).unwrap();
     assert!(said.contains("held by two: 0\n"), "{said}");
 }
@@ -86,7 +86,7 @@ fn a_child_locks_with_a_locker_of_its_own() {
 fn a_child_is_noticed_however_it_was_made(#[case] way: Way) {
     let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
     let run = |case| {
-        let worker = way.of(WORKER, directory.path())?.arg(&server.url()).arg(case);
+        let worker = way.of(WORKER, directory.path())?.arg("fork").arg(&server.url()).arg(case);
         Some(worker.run(LIMIT).unwrap_or_else(|why| panic!("{why}")))
     };
     let Some(said) = run("refused") else { return };
@@ -101,7 +101,7 @@ fn a_child_is_noticed_however_it_was_made(#[case] way: Way) {
 #[test]
 fn the_default_locker_of_a_child_is_its_own() {
     let server = Server::start();
-    let said = Program::new(WORKER).arg(&server.url()).arg("environment");
+    let said = Program::new(WORKER).arg("fork").arg(&server.url()).arg("environment");
     let said = said.env("LOCKABLE_URL", &server.url()).run(LIMIT).unwrap();
     assert_eq!(said, "child: sync: ok\nchild: async: ok\n");
 }
@@ -155,11 +155,9 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// What the worker says, in which no child hangs.
 fn run(case: &str, server: &Server) -> String {
     // That the environment names a locker does not help a child whose parent had chosen one.
-    let said = Program::new(WORKER).arg(&server.url()).arg(case);
+    let said = Program::new(WORKER).arg("fork").arg(&server.url()).arg(case);
     let said = said.env("LOCKABLE_URL", &server.url()).run(LIMIT);
     let said = said.unwrap_or_else(|error| panic!("{error}"));
     assert!(!said.contains("hangs"), "{said}");
     said
 }
-
-const WORKER: &str = env!("CARGO_BIN_EXE_fork_worker");

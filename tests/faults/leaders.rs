@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tracing::Level;
 
 use crate::events;
-use crate::support::{KEY, LIMIT, LONG, elapse, impatient, patient, server_and_proxy};
+use crate::support::{KEY, LIMIT, LONG, WORKER, elapse, impatient, patient, server_and_proxy};
 use crate::waiting::history::History;
 
 /// Goal: whatever becomes of the leader, another one is at work, and no two believe that they lead at once.
@@ -87,7 +87,7 @@ const LEASE: Duration = Duration::from_secs(1);
 
 fn worker(server: &Server, number: usize) -> Peer {
     let (url, lease) = (server.url(), LEASE.as_millis().to_string());
-    let peer = Peer::start(env!("CARGO_BIN_EXE_lead_worker"), [&url, &number.to_string(), &lease]);
+    let peer = Peer::start(WORKER, ["lead", &url, &number.to_string(), &lease]);
     assert_eq!(peer.hear(), "ready");
     peer
 }

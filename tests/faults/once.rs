@@ -9,13 +9,13 @@ use lockable_tests::sections::is_clean_everywhere;
 use lockable_tests::{Cluster, Peer, Server, wait};
 use tokio::task::JoinSet;
 
-use crate::support::{KEY, LIMIT, LONG, connect_ample, elapse, impatient};
+use crate::support::{KEY, LIMIT, LONG, WORKER, connect_ample, elapse, impatient};
 
 #[tokio::test]
 async fn a_killed_run_is_repeated() {
     let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
-    let worker = Peer::start(env!("CARGO_BIN_EXE_lead_worker"), [&server.url(), "1000"]);
+    let worker = Peer::start(WORKER, ["lead", &server.url(), "1000"]);
     assert_eq!(worker.hear(), "runs");
     let waiting = tokio::spawn(locker.lock("k").once().acquire());
     worker.kill();

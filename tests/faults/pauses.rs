@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use lockable_tests::{Peer, Server, long_form, wait};
 
-use crate::support::{KEY, LIMIT, LONG, boot_time, connect_ample, server_and_proxy, usable};
+use crate::support::{
+    KEY, LIMIT, LONG, WORKER, boot_time, connect_ample, server_and_proxy, usable,
+};
 use crate::waiting::support::process;
 
 /// Goal: whatever a process was doing when it was stopped, after its deadline it does not begin
@@ -95,8 +97,8 @@ struct Found {
 }
 
 fn stop_again_and_again(server: &Server, number: u64, stops: u64, found: &Mutex<Found>) {
-    let arguments = [server.url(), number.to_string(), LEASE.as_millis().to_string()];
-    let mut worker = Peer::start(env!("CARGO_BIN_EXE_step_worker"), arguments);
+    let (url, lease) = (server.url(), LEASE.as_millis().to_string());
+    let mut worker = Peer::start(WORKER, ["step", &url, &number.to_string(), &lease]);
     while found.lock().unwrap().stops < stops {
         stop_once(&mut worker, found);
     }

@@ -18,6 +18,9 @@ pub(crate) const LONG: Duration = Duration::from_secs(300);
 pub(crate) const COMMAND: Duration = Duration::from_millis(800);
 pub(crate) const CONNECT: Duration = Duration::from_millis(1_200);
 
+/// The processes that tests start: `worker KIND ARGUMENTS`.
+pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_worker");
+
 /// A locker with the defaults, but for the lease.
 pub(crate) async fn connect(url: &str) -> Locker {
     patient(url).connect().await.unwrap()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lockable_tests::suspension;
 
-use crate::support::LIMIT;
+use crate::support::{LIMIT, WORKER};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -23,7 +23,7 @@ fn the_clock_of_leases_counts_suspension() {
 
 /// What the clock of leases shows after that time of suspension.
 fn shown_after(suspended: Duration) -> Duration {
-    let worker = suspension::after(suspended, env!("CARGO_BIN_EXE_clock_worker"));
+    let worker = suspension::after(suspended, WORKER).arg("clock");
     let said = worker.run(LIMIT).unwrap();
     Duration::from_nanos(said.trim_end().parse().unwrap())
 }

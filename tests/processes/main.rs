@@ -42,14 +42,14 @@ const SALES: u64 = PROCESSES as u64 * TASKS * SALES_OF_A_TASK;
 fn sell(server: &Server, admin: &Admin, more: &[&str]) {
     admin.set("stock", &STOCK.to_string());
     let (url, tasks, sales) = (server.url(), TASKS.to_string(), SALES_OF_A_TASK.to_string());
-    let arguments = [&[url.as_str(), &tasks, &sales], more].concat();
-    let said = work(env!("CARGO_BIN_EXE_stock_worker"), PROCESSES, &arguments);
+    let arguments = [&["stock", &url, &tasks, &sales], more].concat();
+    let said = work(PROCESSES, &arguments);
     assert_eq!(said, ["done"; PROCESSES]);
 }
 
 /// Lets all processes begin at the same moment; returns what each says at its end.
-fn work(program: &str, count: usize, arguments: &[&str]) -> Vec<String> {
-    let worker = || Peer::start(program, arguments);
+fn work(count: usize, arguments: &[&str]) -> Vec<String> {
+    let worker = || Peer::start(env!("CARGO_BIN_EXE_worker"), arguments);
     let mut workers: Vec<Peer> = repeat_with(worker).take(count).collect();
     for worker in &workers {
         assert_eq!(worker.hear(), "ready");

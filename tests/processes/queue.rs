@@ -42,9 +42,9 @@ fn load(kind: &str, requests: usize) -> Load {
     let admin = server.admin();
     admin.set("stock", "2000");
     let (url, requests) = (server.url(), requests.to_string());
-    let arguments = [url.as_str(), "2", &requests, kind];
+    let arguments = ["queue", &url, "2", &requests, kind];
     let mut load = Load { left: 0, served: 0, retries: 0, failures: 0 };
-    for line in work(env!("CARGO_BIN_EXE_queue_worker"), PROCESSES, &arguments) {
+    for line in work(PROCESSES, &arguments) {
         let counts: Vec<u64> = line.split(' ').map(|count| count.parse().unwrap()).collect();
         load.served += counts[0];
         load.retries += counts[1];

@@ -171,8 +171,8 @@ pub(crate) fn leaders() -> Vec<Figure> {
 }
 
 fn candidate(server: &Server, number: usize) -> Peer {
-    let (url, program) = (server.url(), env!("CARGO_BIN_EXE_lead_worker"));
-    let peer = Peer::start(program, [url.as_str(), &number.to_string(), "1000"]);
+    let (url, program) = (server.url(), env!("CARGO_BIN_EXE_worker"));
+    let peer = Peer::start(program, ["lead", url.as_str(), &number.to_string(), "1000"]);
     assert_eq!(peer.hear(), "ready");
     peer
 }

@@ -3,7 +3,7 @@
 use lockable_tests::{Admin, Peer, Server};
 
 use super::{assert_fenced, stored, texts, write};
-use crate::support::{KEY, connect_ample, freed};
+use crate::support::{KEY, WORKER, connect_ample, freed};
 
 #[tokio::test]
 async fn a_holder_paused_past_its_lease_cannot_write() {
@@ -36,8 +36,8 @@ struct Late {
 async fn write_after_a_pause(more: &[&str]) -> (Server, Admin, Late) {
     let server = Server::start();
     let (admin, url) = (server.admin(), server.url());
-    let arguments = [&[url.as_str(), "k"], more].concat();
-    let mut holder = Peer::start(env!("CARGO_BIN_EXE_late_writer"), arguments);
+    let arguments = [&["late_writer", &url, "k"], more].concat();
+    let mut holder = Peer::start(WORKER, arguments);
     let token = holder.hear();
     holder.pause();
     assert!(admin.command::<bool>(&["PEXPIRE", KEY, "1"]));

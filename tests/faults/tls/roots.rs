@@ -6,11 +6,12 @@ use std::path::Path;
 use lockable_tests::{Program, Server, Tls};
 use tempfile::TempDir;
 
-use crate::support::LIMIT;
+use crate::support::{LIMIT, WORKER};
 
 /// What a program says that connects where the system's roots are this file and this folder.
 fn connected(server: &Server, [file, folder]: [&Path; 2], own: Option<&Path>) -> String {
     let program = Program::new(WORKER)
+        .arg("tls")
         .env("SSL_CERT_FILE", file.to_str().unwrap())
         .env("SSL_CERT_DIR", folder.to_str().unwrap())
         .arg(&server.tls_url());
@@ -52,9 +53,8 @@ fn a_root_that_was_installed_later_is_trusted() {
     let roots = folder.path().join("roots.pem");
     fs::write(&roots, stranger.ca_pem()).unwrap();
     let [roots, installed] = [roots, tls.ca_file()].map(|file| file.to_str().unwrap().to_owned());
-    let program = Program::new(WORKER).env("SSL_CERT_FILE", &roots).arg(&server.tls_url());
+    let program =
+        Program::new(WORKER).arg("tls").env("SSL_CERT_FILE", &roots).arg(&server.tls_url());
     let said = program.arg("install").arg(&installed).arg(&roots).run(3 * LIMIT).unwrap();
     assert!(said.contains("UnknownIssuer") && said.ends_with("connected\n"), "{said}");
 }
-
-const WORKER: &str = env!("CARGO_BIN_EXE_tls_worker");

@@ -8,7 +8,7 @@ use lockable_runtime::{LockError, LockGuard, Locker, LockerBuilder};
 use lockable_tests::{Admin, Peer, Proxy, Server, wait};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::support::{COMMAND, KEY, LIMIT, LONG, patient, server_and_proxy};
+use crate::support::{COMMAND, KEY, LIMIT, LONG, WORKER, patient, server_and_proxy};
 
 /// The companion key of the queue, in which the waiters of `k` are stored.
 pub(crate) const QUEUE: &str = "lockable:queue:{disLock:k}";
@@ -181,9 +181,9 @@ pub(crate) fn random(below: u64) -> u64 {
     RandomState::new().hash_one(()) % below
 }
 
-/// A process that reads its orders from its input; see `wait_worker.rs`.
+/// A process that reads its orders from its input; see `worker/wait.rs`.
 pub(crate) fn process(url: &str) -> Peer {
-    let peer = Peer::start(env!("CARGO_BIN_EXE_wait_worker"), [url]);
+    let peer = Peer::start(WORKER, ["wait", url]);
     assert_eq!(peer.hear(), "ready");
     peer
 }

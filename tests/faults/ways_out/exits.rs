@@ -3,7 +3,7 @@
 use lockable_tests::{Peer, Program, Server};
 use rstest::rstest;
 
-use crate::support::{FENCE, KEY, LIMIT};
+use crate::support::{FENCE, KEY, LIMIT, WORKER};
 
 /// Goal: the lock is free when the program has ended.
 /// Method: programs, one after the other, until four have freed their lock. Each waits for its release for a
@@ -24,7 +24,7 @@ fn a_guard_dropped_at_the_end_is_freed(#[case] case: &str, #[case] says: &str) {
     let admin = server.admin();
     let is_freed = |_: &usize| {
         admin.flush();
-        let said = Program::new(WORKER).arg(&server.url()).arg(case).run(LIMIT);
+        let said = Program::new(WORKER).arg("exit").arg(&server.url()).arg(case).run(LIMIT);
         let said = said.unwrap_or_else(|error| error);
         assert!(said.contains(says), "{said}");
         assert_eq!(admin.keys("lockable:fence:*"), [FENCE], "it was held");
@@ -35,19 +35,17 @@ fn a_guard_dropped_at_the_end_is_freed(#[case] case: &str, #[case] says: &str) {
 
 #[test]
 fn a_program_in_memory_ends_as_well() {
-    Program::new(WORKER).arg("memory://").arg("many threads").run(LIMIT).unwrap();
+    Program::new(WORKER).arg("exit").arg("memory://").arg("many threads").run(LIMIT).unwrap();
 }
 
 /// The end waits for a moment, and not for a server that gives no answer: that one stays stopped.
 #[test]
 fn a_program_with_a_stalled_server_still_ends() {
     let server = Server::start();
-    let mut worker = Peer::start(WORKER, [&server.url(), "stopped"]);
+    let mut worker = Peer::start(WORKER, ["exit", &server.url(), "stopped"]);
     assert_eq!(worker.hear(), "held");
     server.pause();
     worker.say("continue");
     worker.finish();
     server.resume();
 }
-
-const WORKER: &str = env!("CARGO_BIN_EXE_exit_worker");

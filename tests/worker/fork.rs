@@ -1,6 +1,6 @@
 //! A process that forks while it uses locks: `faults/forks.rs` starts it.
 //!
-//! `fork_worker URL CASE` says what it finds, a line each; the lines of its child begin with `child: `. It
+//! `worker fork URL CASE` says what it finds, a line each; the lines of its child begin with `child: `. It
 //! waits until its child has ended.
 
 use std::cell::Cell;
@@ -10,16 +10,15 @@ use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use std::{env, io, mem, thread};
+use std::{io, mem, thread};
 
 use fork::{Fork, fork, waitpid};
 use lockable_runtime::{LockError, LockGuard, Locker, distributed_lock, install, shutdown};
 use lockable_tests::sections::renewed;
 use tokio::runtime::{Builder, Runtime};
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let [url, case] = &arguments[..] else { panic!("{arguments:?}") };
+pub(crate) fn main(arguments: &[String]) {
+    let [url, case] = arguments else { panic!("{arguments:?}") };
     match case.as_str() {
         "refused" => refused(url),
         "guard" => guard(url),

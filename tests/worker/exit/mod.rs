@@ -1,8 +1,7 @@
 //! A program that ends right after it has dropped a guard: `faults/ways_out/exits.rs` starts it.
 //!
-//! `exit_worker URL CASE`, where the case says in which way.
+//! `worker exit URL CASE`, where the case says in which way.
 
-use std::env;
 use std::io;
 use std::process::exit;
 use std::thread;
@@ -13,9 +12,8 @@ use tokio::runtime::{Builder, Runtime};
 
 mod listener;
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let [url, case] = &arguments[..] else { panic!("{arguments:?}") };
+pub(crate) fn main(arguments: &[String]) {
+    let [url, case] = arguments else { panic!("{arguments:?}") };
     if case == "listener" {
         listener::begin();
     }

@@ -1,13 +1,12 @@
 //! A process that campaigns for the lock `k`, or runs once under it: `faults/leaders.rs` and `faults/once.rs` stop and
 //! kill it.
 //!
-//! `lead_worker URL NAME MILLISECONDS` prints `ready`, and campaigns as `NAME`, for terms of leases of that length.
+//! `worker lead URL NAME MILLISECONDS` prints `ready`, and campaigns as `NAME`, for terms of leases of that length.
 //! Each millisecond it prints `TOKEN TIME` if it leads: its fencing token, and the nanoseconds since boot of a moment
 //! just before. A line `resign` has it resign, and campaign again.
 //!
-//! `lead_worker URL MILLISECONDS` prints `runs` in the body of a `once` call, which never ends.
+//! `worker lead URL MILLISECONDS` prints `runs` in the body of a `once` call, which never ends.
 
-use std::env;
 use std::future::pending;
 use std::io;
 use std::sync::Arc;
@@ -20,8 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
+pub(crate) fn main(arguments: &[String]) {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let locker = Locker::builder().url(&arguments[0]);
     let locker = locker.connect_deadline(PATIENCE).command_deadline(PATIENCE);

@@ -1,11 +1,10 @@
 //! One of several processes that sell from one stock in Redis: `processes/main.rs` starts them.
 //!
-//! `stock_worker URL TASKS SALES [--without-lock]` prints that it is ready, waits for a line, and
+//! `worker stock URL TASKS SALES [--without-lock]` prints that it is ready, waits for a line, and
 //! then lets `TASKS` tasks make `SALES` sales each. A sale reads the stock, takes its time, and
 //! writes back what it read less one.
 
 use std::collections::hash_map::RandomState;
-use std::env;
 use std::error::Error;
 use std::hash::BuildHasher;
 use std::io;
@@ -18,9 +17,8 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let [url, tasks, sales, rest @ ..] = &arguments[..] else { panic!("{arguments:?}") };
+pub(crate) fn main(arguments: &[String]) {
+    let [url, tasks, sales, rest @ ..] = arguments else { panic!("{arguments:?}") };
     let (tasks, sales) = (tasks.parse().unwrap(), sales.parse().unwrap());
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let shop = runtime.block_on(Shop::open(url));

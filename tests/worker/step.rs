@@ -1,13 +1,12 @@
 //! A process that takes one step after the other under a lock: `faults/pauses.rs` stops it.
 //!
-//! `step_worker URL KEY MILLISECONDS` acquires the lock for so long whenever it reads a line. It
+//! `worker step URL KEY MILLISECONDS` acquires the lock for so long whenever it reads a line. It
 //! prints `held UNTIL` before its first step, the lease's end in nanoseconds since boot, and
 //! `STEPS LATE FORBIDDEN LATEST` when the lock was lost: how many steps began, how many of them after
 //! the end, how many of those in a poll of the call that began after the end itself, and by how many
 //! nanoseconds they were late at most.
 
 use std::cell::Cell;
-use std::env;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
@@ -18,9 +17,8 @@ use lockable_runtime::{Lease, LockError, Locker, distributed_lock};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Builder;
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let [url, key, millis] = &arguments[..] else { panic!("{arguments:?}") };
+pub(crate) fn main(arguments: &[String]) {
+    let [url, key, millis] = arguments else { panic!("{arguments:?}") };
     let expire = Duration::from_millis(millis.parse().unwrap());
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let locker = Locker::builder().url(url).connect_deadline(Duration::from_secs(10));

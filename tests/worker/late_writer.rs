@@ -1,17 +1,16 @@
 //! A holder that writes without a look at its lock: `faults/fencing/pause.rs` starts it.
 //!
-//! `late_writer URL KEY [--without-fence]` acquires the lock, prints its fencing token, waits for a line, writes, and
+//! `worker late_writer URL KEY [--without-fence]` acquires the lock, prints its fencing token, waits for a line, writes, and
 //! prints `done` or the error of Redis.
 
+use std::io;
 use std::time::Duration;
-use std::{env, io};
 
 use lockable_runtime::{FencingToken, LockGuard, Locker, fencing};
 use redis::{Client, Cmd, Connection};
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let [url, key, rest @ ..] = &arguments[..] else { panic!("{arguments:?}") };
+pub(crate) fn main(arguments: &[String]) {
+    let [url, key, rest @ ..] = arguments else { panic!("{arguments:?}") };
     let mut connection = Client::open(url.as_str()).unwrap().get_connection().unwrap();
     let guard = hold(url, key);
     println!("{}", guard.lease().fencing_token());

@@ -1,19 +1,17 @@
 //! A program that connects over TLS with the root certificates of its environment: `faults/tls/roots.rs`
 //! starts it.
 //!
-//! `tls_worker URL` prints `connected`, or why not; `tls_worker URL FILE` trusts the authority of the file
-//! instead. `tls_worker URL install FILE ROOTS` prints why it cannot connect, puts the file in the place of
+//! `worker tls URL` prints `connected`, or why not; `worker tls URL FILE` trusts the authority of the file
+//! instead. `worker tls URL install FILE ROOTS` prints why it cannot connect, puts the file in the place of
 //! the system's root certificates, and connects again.
 
-use std::env;
 use std::fs;
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker};
 use tokio::runtime::Builder;
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
+pub(crate) fn main(arguments: &[String]) {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let limit = Duration::from_secs(10);

@@ -7,7 +7,7 @@ use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, Share
 use metrics::{CounterFn, GaugeFn, HistogramFn};
 
 /// Listens from now on.
-pub(crate) fn begin() {
+pub(super) fn begin() {
     tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).init();
     metrics::set_global_recorder(Listener).unwrap();
 }

@@ -1,12 +1,11 @@
 //! One of fifty processes that take from one stock in Redis: `processes/queue.rs` starts them.
 //!
-//! `queue_worker URL TASKS REQUESTS queued|spinning` prints that it is ready, waits for a line, lets
+//! `worker queue URL TASKS REQUESTS queued|spinning` prints that it is ready, waits for a line, lets
 //! `TASKS` tasks make `REQUESTS` requests each, and prints how many requests got the lock, how often
 //! they tried again, and how many gave up. A request takes one while more than ten are left: it reads
 //! the stock, and writes back one less. Both are fenced: where the machine stalls for the first second of a hand-off, the
 //! lock is lost, and the request begins again if a later holder has come.
 
-use std::env;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,9 +18,8 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let [url, tasks, requests, kind] = &arguments[..] else { panic!("{arguments:?}") };
+pub(crate) fn main(arguments: &[String]) {
+    let [url, tasks, requests, kind] = arguments else { panic!("{arguments:?}") };
     let (tasks, requests) = (tasks.parse().unwrap(), requests.parse().unwrap());
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let worker = runtime.block_on(Worker::open(url, kind == "queued"));

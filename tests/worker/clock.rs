@@ -2,7 +2,7 @@
 
 use lockable_runtime::__internals::Verbs;
 
-fn main() {
+pub(crate) fn main() {
     // Nothing listens there, and nothing connects.
     let verbs = Verbs::open("redis://127.0.0.1:1").unwrap();
     println!("{}", verbs.now().as_nanos());

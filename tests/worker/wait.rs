@@ -1,6 +1,6 @@
 //! A process that waits for the lock `k`: `faults/waiting/*.rs` stop and kill it.
 //!
-//! `wait_worker URL` prints `ready`, and then reads an order a line. `hold MILLISECONDS` acquires the
+//! `worker wait URL` prints `ready`, and then reads an order a line. `hold MILLISECONDS` acquires the
 //! lock for so long, prints `held`, and does not release it. `try MILLISECONDS` does so, or prints `error`
 //! and the error. `permit MILLISECONDS` does so with one of three permits. `wait MILLISECONDS` waits for the lock,
 //! prints `held`, and holds it until the next line, which may be `release`. `all MILLISECONDS` does so with the locks
@@ -9,7 +9,6 @@
 //! lock, prints what is below each millisecond until it is lost or a line comes, and then `free`.
 
 use std::cell::Cell;
-use std::env;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
@@ -22,8 +21,7 @@ use lockable_runtime::{LockError, LockGuard, LockKey, LockRequest, LockSet, Lock
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 
-fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
+pub(crate) fn main(arguments: &[String]) {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let locker = Locker::builder().url(&arguments[0]);
     // Longer than a busy machine takes.
