@@ -119,6 +119,7 @@ impl ClusterBuilder {
     pub fn start(self) -> Cluster {
         let cluster = on_free_ports(|| self.boot());
         cluster.share_slots();
+        cluster.share_epochs();
         cluster.introduce();
         cluster.replicate();
         cluster.wait_until_healthy();
@@ -168,12 +169,17 @@ impl Cluster {
         let start_of = |number: usize| number * usize::from(SLOTS) / self.shards;
         for (number, node) in self.nodes[..self.shards].iter().enumerate() {
             let (first, last) = (start_of(number), start_of(number + 1) - 1);
-            let (first, last, epoch) =
-                (first.to_string(), last.to_string(), (number + 1).to_string());
-            let admin = node.admin();
-            // Otherwise they would draw different ones, one after the other.
-            admin.command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
-            admin.command::<()>(&["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
+            let (first, last) = (first.to_string(), last.to_string());
+            node.admin().command::<()>(&["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
+        }
+    }
+
+    /// A node without one draws one when it meets another. A replica may draw its master's, and what it takes over is
+    /// the master's for ever then: of two nodes with the same epoch none prevails.
+    fn share_epochs(&self) {
+        for (number, node) in self.members().enumerate() {
+            let epoch = (number + 1).to_string();
+            node.admin().command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
         }
     }
 
