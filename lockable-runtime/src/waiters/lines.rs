@@ -214,7 +214,10 @@ impl Lines {
         let backend = &self.link.backend;
         let Ok(origin) = self.origin.get() else { return Ok(()) };
         let events = Weak::clone(&self.this) as Weak<dyn Events>;
-        let heard = within(|| backend.timer(RECHECK_INTERVAL), backend.listen(origin, events));
+        let patience = RECHECK_INTERVAL;
+        #[cfg(lockable_internals)]
+        let patience = self.link.longer(patience);
+        let heard = within(|| backend.timer(patience), backend.listen(origin, events));
         match heard.await {
             Some(Err(fault)) if fault.kind == LockErrorKind::Refused => Err(fault),
             _ => Ok(()),

@@ -12,7 +12,7 @@ use crate::support::{
     FENCE, KEY, LIMIT, LONG, Runs, acl_rights, ample, connect_ample, decorated, everything, freed,
     now,
 };
-use crate::waiting::support::QUEUE;
+use crate::waiting::support::{self as waiting, QUEUE};
 
 const PASSWORD: &str = "s3cr3t-w0rd";
 
@@ -114,7 +114,7 @@ async fn a_missing_right_to_subscribe_is_named_to_those_who_wait() {
     for right in ["+subscribe", "&lockable:*"] {
         let server = server_without(&[right]);
         server.admin().set(KEY, "another's");
-        let locker = connect_ample(&url(&server)).await;
+        let locker = waiting::ample(&url(&server)).connect().await.unwrap();
         assert!(locker.lock("k").try_acquire().await.unwrap().is_none(), "a try hears nothing");
         let error = wait::ends(locker.lock("k").wait(LONG).acquire()).await.unwrap_err();
         assert_refused(&error, "subscribe");
