@@ -208,7 +208,16 @@ pub async fn is_clean(server: &Server) {
         let is_left = |key: &&String| !key.starts_with("lockable:fence:") || admin.pttl(key) == -1;
         admin.keys("*").iter().filter(is_left).cloned().collect::<Vec<_>>()
     };
-    wait::until_async(HANG, async || left().is_empty()).await;
+    let mut last = Vec::new();
+    let is_clean = async || {
+        let left = left();
+        if left != last {
+            eprintln!("left: {left:?}");
+            last = left;
+        }
+        last.is_empty()
+    };
+    wait::until_async(HANG, is_clean).await;
 }
 
 /// The same of all masters of a cluster.

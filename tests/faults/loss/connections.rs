@@ -10,7 +10,7 @@ use crate::cancellation::late_requests::overtake;
 use crate::support::{connect, elapse, server_and_proxy};
 
 /// Of bodies that must outlive a fault: it is renewed after a third of it, and the rest is for a slow machine.
-const KEPT: Duration = Duration::from_secs(9);
+const KEPT: Duration = Duration::from_secs(18);
 
 /// Of bodies whose end is waited for.
 const ENDING: Duration = Duration::from_secs(6);

@@ -15,7 +15,7 @@ use crate::support::{LONG, connect_ample, server_and_locker};
 const ENDING: Duration = Duration::from_secs(3);
 
 /// Of bodies that must outlive a fault: it is renewed after a third of it, and the rest is for a slow machine.
-const KEPT: Duration = Duration::from_secs(9);
+const KEPT: Duration = Duration::from_secs(18);
 
 /// Of bodies that a fault stops long before its end.
 const STOPPED: Duration = Duration::from_secs(30);
@@ -55,7 +55,7 @@ async fn a_server_busy_with_a_script_stops_the_body_at_its_deadline() {
 async fn a_pause_shorter_than_the_lease_costs_nothing() {
     let (server, body) = at_work("short-pause", KEPT).await;
     // The first renewal comes in the middle of it.
-    pause_clients(&server, "4000");
+    pause_clients(&server, "7000");
     body.outlives_its_lease().await;
 }
 
