@@ -44,6 +44,22 @@ async fn an_asked_holder_releases_under_its_lock() {
     assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
 }
 
+/// Goal: a call that waits for the last permit goes on, though it is to give up the other one.
+#[tokio::test]
+async fn a_call_that_waits_for_the_rest_of_its_permits_stops() {
+    let server = Server::start();
+    let (caller, operator) = (connect(&server.url()).await, connect(&server.url()).await);
+    let _first = operator.lock("k").permits(2).acquire().await.unwrap();
+    let all = tokio::spawn(caller.lock("k").all_permits(2).acquire());
+    let admin = operator.admin();
+    until(async || admin.holder("{k}#2").await.unwrap().is_some()).await;
+    let seen = listens(&server, &operator, "{k}#2").await;
+    let revoked = admin.revoke(&seen, "why").grace(LIMIT).await.unwrap();
+    assert!(matches!(revoked, Revoked::Released { .. }), "{revoked:?}");
+    let error = all.await.unwrap().unwrap_err();
+    assert!(error.is_revoked(), "{error}");
+}
+
 /// Method: no connection can be opened at first, so that a slow test does not find that it listens already.
 #[tokio::test]
 async fn a_young_hold_is_asked_once_it_listens() {

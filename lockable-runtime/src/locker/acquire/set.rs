@@ -6,14 +6,16 @@
 //! See "How does a call acquire several keys without a deadlock?" in DESIGN.md.
 
 use std::future::{Future, poll_fn};
+use std::iter;
 use std::pin::pin;
-use std::slice;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use super::{Acquirer, Busy, Tried, acquire};
 use crate::hold::grant::first_lost;
 use crate::hold::guard::LockGuard;
 use crate::hold::set::{LockSet, end_all};
+use crate::lease::Lease;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
@@ -132,21 +134,6 @@ impl All<'_> {
         held.iter().try_for_each(|guard| guard.lease.still_held())
     }
 
-    /// Waits for this, as long as those that are held are.
-    async fn while_held<T>(
-        &self,
-        held: &[LockGuard],
-        waiting: impl Future<Output = T>,
-    ) -> Result<T, LockError> {
-        let mut lost = first_lost(held.iter().map(|guard| &guard.lease));
-        let mut waiting = pin!(waiting);
-        let outcome = poll_fn(|cx| match lost.as_mut().poll(cx) {
-            Poll::Ready(error) => Poll::Ready(Err(error)),
-            Poll::Pending => waiting.as_mut().poll(cx).map(Ok),
-        });
-        outcome.await
-    }
-
     /// Takes what is free of the rest, up to the first that is busy, which it returns. What is behind that is
     /// released again: another call could wait for it with a smaller key that this call waits for.
     async fn try_rest(&self, held: &mut Vec<LockGuard>) -> Result<Option<Busy>, LockError> {
@@ -201,9 +188,17 @@ impl All<'_> {
     ) -> Result<Option<Busy>, LockError> {
         let count = u32::try_from(permits.len()).unwrap_or(u32::MAX);
         let terms = Terms { permits: Permits::OneOf(count), ..self.terms.clone() };
-        let all = join_all(permits.iter().map(|permit| self.one(permit, &terms)));
+        let leases = Mutex::new(vec![gate.lease.clone()]);
+        let one = async |permit| {
+            let tried = self.one(permit, &terms).await;
+            if let Ok(Tried::Granted(guard)) = &tried {
+                lock(&leases).push(guard.lease.clone());
+            }
+            tried
+        };
+        let all = join_all(permits.iter().map(one));
         let (mut busy, mut failed) = (None, None);
-        for tried in self.while_held(slice::from_ref(gate), all).await? {
+        for tried in while_held(&leases, all).await? {
             match tried {
                 Ok(Tried::Granted(guard)) => held.push(guard),
                 Ok(Tried::Busy(other)) => busy = busy.or(Some(other)),
@@ -224,7 +219,8 @@ impl All<'_> {
 
     /// Waits in the queue of one lock, as long as those that are held are.
     async fn wait_for(&self, key: &LockKey, held: &[LockGuard]) -> Result<LockGuard, LockError> {
-        match self.while_held(held, self.one(key, &self.terms)).await?? {
+        let leases = Mutex::new(held.iter().map(|guard| guard.lease.clone()).collect());
+        match while_held(&leases, self.one(key, &self.terms)).await?? {
             Tried::Granted(guard) => Ok(guard),
             Tried::Busy(busy) => Err(busy.error()),
         }
@@ -233,6 +229,36 @@ impl All<'_> {
     async fn one(&self, key: &LockKey, terms: &Terms) -> Result<Tried, LockError> {
         acquire(self.acquirer, key.clone(), terms, self.start).await
     }
+}
+
+/// Waits for this, as long as these leases last, and those that come meanwhile.
+async fn while_held<T>(
+    held: &Mutex<Vec<Lease>>,
+    waiting: impl Future<Output = T>,
+) -> Result<T, LockError> {
+    let (mut watched, mut lost) = (0, first_lost(iter::empty()));
+    let mut waiting = pin!(waiting);
+    let outcome = poll_fn(|cx| {
+        loop {
+            if watched < lock(held).len() {
+                let held = lock(held);
+                (watched, lost) = (held.len(), first_lost(held.iter()));
+            }
+            if let Poll::Ready(error) = lost.as_mut().poll(cx) {
+                return Poll::Ready(Err(error));
+            }
+            let outcome = waiting.as_mut().poll(cx);
+            if outcome.is_ready() || lock(held).len() == watched {
+                return outcome.map(Ok);
+            }
+        }
+    });
+    outcome.await
+}
+
+fn lock(held: &Mutex<Vec<Lease>>) -> MutexGuard<'_, Vec<Lease>> {
+    // Every change adds one, so a panic elsewhere leaves them sound.
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
