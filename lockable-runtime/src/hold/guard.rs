@@ -73,7 +73,7 @@ pub struct LockGuard {
     turn: Option<Box<Turn>>,
     /// The span and the times of the hold, until the release begins.
     hold: Option<Hold>,
-    /// Of a permit: another call of this process has it once the release was tried.
+    /// Of a permit: another call of this process has it once the release was tried, or the lease is over.
     lane: Option<Box<Occupied>>,
     /// Of the ticket that the lock may be by now, while that is not known.
     pub(super) passing: Option<Arc<Attempt>>,
@@ -94,6 +94,8 @@ impl LockGuard {
 
     /// Of a permit, whose call is in this lane.
     pub(crate) fn in_lane(mut self, lane: Occupied) -> Self {
+        let lease = self.lease.clone();
+        lane.lasts(Box::new(move || lease.remaining()));
         self.lane = Some(Box::new(lane));
         self
     }

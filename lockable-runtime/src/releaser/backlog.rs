@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use crate::backend::Attempt;
 use crate::background::exit::{self, Work};
 use crate::types::key::LockKey;
+use crate::types::permit::Family;
 use crate::types::process::Process;
 use crate::worker::agenda::trim;
 
@@ -21,7 +22,7 @@ pub(super) struct Backlog {
     open: AtomicUsize,
     /// The same for the whole process, whose end gives it a moment.
     work: &'static Work,
-    /// How many releases of a key have not been tried yet: a new acquisition waits for them.
+    /// How many releases of a key, or of its permits, have not been tried yet: a new acquisition waits for them.
     untried: Mutex<HashMap<LockKey, usize>>,
     /// Notified whenever a count falls.
     changed: Notify,
@@ -100,27 +101,30 @@ impl Drop for Pending {
 }
 
 /// A release that has not been tried yet; calls for its key wait until this is dropped.
-pub(super) struct Untried(Arc<Backlog>, Arc<Attempt>);
+pub(super) struct Untried(Arc<Backlog>, LockKey);
 
 impl Untried {
     pub(super) fn begin(backlog: &Arc<Backlog>, attempt: &Arc<Attempt>) -> Self {
-        *backlog.untried().entry(attempt.key.clone()).or_default() += 1;
-        Self(Arc::clone(backlog), Arc::clone(attempt))
+        // A call for a permit waits for those of all.
+        let key =
+            Family::of_permit(&attempt.key).map_or_else(|| attempt.key.clone(), Family::into_key);
+        *backlog.untried().entry(key.clone()).or_default() += 1;
+        Self(Arc::clone(backlog), key)
     }
 }
 
 impl Drop for Untried {
     fn drop(&mut self) {
-        let Self(backlog, attempt) = self;
+        let Self(backlog, key) = self;
         if !backlog.process.is_current() {
             return;
         }
         let mut untried = backlog.untried();
-        debug_assert!(untried.contains_key(&attempt.key), "a release is tried that did not wait");
-        if let Some(count) = untried.get_mut(&attempt.key) {
+        debug_assert!(untried.contains_key(key), "a release is tried that did not wait");
+        if let Some(count) = untried.get_mut(key) {
             *count -= 1;
             if *count == 0 {
-                untried.remove(&attempt.key);
+                untried.remove(key);
                 trim(&mut untried);
             }
         }

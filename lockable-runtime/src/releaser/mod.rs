@@ -139,6 +139,7 @@ impl Releaser {
     }
 
     /// How much work is open.
+    #[cfg(test)]
     pub(crate) fn open_work(&self) -> usize {
         self.backlog.open()
     }
@@ -195,7 +196,8 @@ impl Releaser {
         let end = attempt.lapses_at().unwrap_or(now).after(self.link.command_deadline);
         let next = self.change(|agenda| {
             let deferred = agenda.get_mut(&attempt.owner)?;
-            let tried = (deferred.untried.take(), deferred.lane.take());
+            // Who has waited for this finds the lane free.
+            let tried = (deferred.lane.take(), deferred.untried.take());
             let next = deferred.duty.answered(&outcome, now, end);
             let done = match next {
                 Next::Again(moment) => {

@@ -3,11 +3,15 @@
 //!
 //! See "How are `permits` made of plain locks?" in DESIGN.md.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
+use tokio::time::Sleep;
 
+use crate::types::clock::within;
 use crate::types::key::LockKey;
 use crate::types::permit::Family;
 
@@ -17,22 +21,33 @@ pub(crate) struct AllLanes(Mutex<HashMap<LockKey, Weak<Lanes>>>);
 
 /// The lanes of one key. Calls with unlike numbers of permits share them.
 pub(crate) struct Lanes {
-    free: Mutex<Free>,
-    /// Calls that wait have it in the order in which they came.
-    entrance: Arc<Semaphore>,
+    numbers: Mutex<Numbers>,
+    /// As many as numbers are free. Calls that wait get them in the order in which they came.
+    entrance: Semaphore,
 }
 
 #[derive(Default)]
-struct Free {
-    numbers: BTreeSet<u8>,
+struct Numbers {
+    free: BTreeSet<u8>,
+    taken: BTreeMap<u8, Stay>,
     count: u8,
+    stays: u64,
 }
 
-/// A lane that a call is in.
+/// Of a call in a lane.
+struct Stay {
+    id: u64,
+    /// How long its lease lasts; none while it has none.
+    rest: Option<Rest>,
+}
+
+type Rest = Box<dyn Fn() -> Duration + Send>;
+
+/// A lane that a call is in, until this is dropped or the call's lease is over.
 pub(crate) struct Occupied {
     lanes: Arc<Lanes>,
     pub(crate) number: u8,
-    _entrance: OwnedSemaphorePermit,
+    id: u64,
 }
 
 impl AllLanes {
@@ -43,7 +58,7 @@ impl AllLanes {
         let known = all.get(family.key()).and_then(Weak::upgrade);
         let lanes = known.unwrap_or_else(|| {
             all.retain(|_, lanes| lanes.strong_count() > 0);
-            let lanes = Lanes { free: Mutex::default(), entrance: Arc::new(Semaphore::new(0)) };
+            let lanes = Lanes { numbers: Mutex::default(), entrance: Semaphore::new(0) };
             let lanes = Arc::new(lanes);
             all.insert(family.key().clone(), Arc::downgrade(&lanes));
             lanes
@@ -55,11 +70,11 @@ impl AllLanes {
 
 impl Lanes {
     fn grow(&self, count: u8) {
-        let mut free = self.free();
-        let new = count.saturating_sub(free.count);
-        let first = free.count + 1;
-        free.numbers.extend(first..first + new);
-        free.count += new;
+        let mut numbers = self.numbers();
+        let new = count.saturating_sub(numbers.count);
+        let first = numbers.count + 1;
+        numbers.free.extend(first..first + new);
+        numbers.count += new;
         self.entrance.add_permits(usize::from(new));
     }
 
@@ -67,32 +82,88 @@ impl Lanes {
     ///
     /// # Cancel safety
     /// The call is in no lane, and does not wait any more.
-    pub(crate) async fn enter(self: &Arc<Self>) -> Option<Occupied> {
-        // It is never closed.
-        let entrance = Arc::clone(&self.entrance).acquire_owned().await.ok()?;
-        self.occupy(entrance)
+    pub(crate) async fn enter(
+        self: &Arc<Self>,
+        timer: impl Fn(Duration) -> Sleep,
+    ) -> Option<Occupied> {
+        let mut entrance = pin!(self.entrance.acquire());
+        loop {
+            let rest = self.leave_at_the_end();
+            if let Some(entered) = within(|| timer(rest), entrance.as_mut()).await {
+                // It is never closed.
+                entered.ok()?.forget();
+                return self.occupy();
+            }
+        }
     }
 
     /// A lane that is free, and that no call waits for.
     pub(crate) fn try_enter(self: &Arc<Self>) -> Option<Occupied> {
-        let entrance = Arc::clone(&self.entrance).try_acquire_owned().ok()?;
-        self.occupy(entrance)
+        if self.entrance.available_permits() == 0 {
+            self.leave_at_the_end();
+        }
+        self.entrance.try_acquire().ok()?.forget();
+        self.occupy()
     }
 
-    fn occupy(self: &Arc<Self>, entrance: OwnedSemaphorePermit) -> Option<Occupied> {
-        let number = self.free().numbers.pop_first()?;
-        Some(Occupied { lanes: Arc::clone(self), number, _entrance: entrance })
+    fn occupy(self: &Arc<Self>) -> Option<Occupied> {
+        let mut numbers = self.numbers();
+        let number = numbers.free.pop_first()?;
+        numbers.stays += 1;
+        let id = numbers.stays;
+        numbers.taken.insert(number, Stay { id, rest: None });
+        Some(Occupied { lanes: Arc::clone(self), number, id })
     }
 
-    fn free(&self) -> MutexGuard<'_, Free> {
-        // Every change is one number, so a panic elsewhere leaves it sound.
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Frees the lanes of calls whose lease is over, even if they go on without it; returns when the next may be.
+    fn leave_at_the_end(&self) -> Duration {
+        let (mut over, mut next) = (Vec::new(), LOOK);
+        for (number, stay) in &self.numbers().taken {
+            match stay.rest.as_ref().map_or(LOOK, |rest| rest()) {
+                Duration::ZERO => over.push((*number, stay.id)),
+                rest => next = next.min(rest),
+            }
+        }
+        for (number, id) in over {
+            self.leave(number, id);
+        }
+        next
+    }
+
+    fn leave(&self, number: u8, id: u64) {
+        let mut numbers = self.numbers();
+        if numbers.taken.get(&number).is_none_or(|stay| stay.id != id) {
+            return;
+        }
+        let stay = numbers.taken.remove(&number);
+        // Before the next call can enter.
+        numbers.free.insert(number);
+        drop(numbers);
+        self.entrance.add_permits(1);
+        // It has a lease.
+        drop(stay);
+    }
+
+    fn numbers(&self) -> MutexGuard<'_, Numbers> {
+        // Every change is one number, so a panic elsewhere leaves them sound.
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Occupied {
+    /// The call has a lease that lasts for so long.
+    pub(crate) fn lasts(&self, rest: Rest) {
+        if let Some(stay) = self.lanes.numbers().taken.get_mut(&self.number) {
+            stay.rest = Some(rest);
+        }
     }
 }
 
 impl Drop for Occupied {
     fn drop(&mut self) {
-        // Before the next call can enter, which is when the entrance is dropped.
-        self.lanes.free().numbers.insert(self.number);
+        self.lanes.leave(self.number, self.id);
     }
 }
+
+/// How often a call that waits looks for a lease that is over: one that has been granted meanwhile may be short.
+const LOOK: Duration = Duration::from_secs(1);

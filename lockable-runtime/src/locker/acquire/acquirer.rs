@@ -79,9 +79,9 @@ impl Acquirer {
         self.waiters.waiting(key)
     }
 
-    /// Whether releases of the background are open.
-    pub(super) fn has_releases(&self) -> bool {
-        self.releaser.open_work() > 0
+    /// Waits for the releases of this lock, or of all permits of this key, that are open in the background.
+    pub(super) async fn settled(&self, key: &LockKey) {
+        self.releaser.settled(key).await;
     }
 
     /// How many calls ask for this lock.
@@ -116,7 +116,7 @@ impl Acquirer {
         mut stake: Stake,
     ) -> Result<Answer, LockError> {
         self.staged(&key)?;
-        self.releaser.settled(&key).await;
+        self.settled(&key).await;
         let released_by = self.released_by(terms);
         let now = self.link.backend.now();
         let owner = self.prefix.token(now, released_by, terms.identity.as_ref());

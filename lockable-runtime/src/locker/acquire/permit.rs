@@ -66,7 +66,8 @@ async fn in_lane(
     let asks = free.is_some() || !terms.wait.can_wait();
     let place = match free {
         None => {
-            let entering = pin!(async { Ok(enter(acquirer, &lanes, terms, start).await) });
+            let entering =
+                pin!(async { Ok(enter(acquirer, family.key(), &lanes, terms, start).await) });
             acquirer.gate.while_open(family.key(), entering).await?
         }
         free => free,
@@ -114,24 +115,33 @@ async fn in_line(
 /// A lane that others of this process are in, unless they are for too long.
 async fn enter(
     acquirer: &Acquirer,
+    key: &LockKey,
     lanes: &Arc<Lanes>,
     terms: &Terms,
     start: Moment,
 ) -> Option<Occupied> {
-    let limit = match terms.wait {
-        Wait::Forever => return lanes.enter().await,
-        Wait::AtMost(limit) => limit.saturating_sub(acquirer.link.backend.now().since(start)),
-        // A call that is not to wait waits for the releases of its process, as one for a single lock does.
-        Wait::Never if acquirer.has_releases() => acquirer.link.command_deadline,
-        Wait::Never => return None,
-    };
-    within(|| acquirer.link.backend.timer(limit), lanes.enter()).await.flatten()
+    let backend = &acquirer.link.backend;
+    let timer = |duration| backend.timer(duration);
+    match terms.wait {
+        Wait::Forever => lanes.enter(timer).await,
+        Wait::AtMost(limit) => {
+            let rest = limit.saturating_sub(backend.now().since(start));
+            within(|| timer(rest), lanes.enter(timer)).await.flatten()
+        }
+        Wait::Never => {
+            // As a call for a single lock does.
+            acquirer.settled(key).await;
+            lanes.try_enter()
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::mem;
     use std::time::Duration;
 
+    use super::*;
     use crate::hold::guard::LockGuard;
     use crate::locker::Locker;
 
@@ -154,6 +164,36 @@ mod tests {
         third.release().await.unwrap();
         let tried = permit(&locker).await.unwrap();
         assert!(is_known(&tried));
+    }
+
+    /// Goal: a guard, or a body that blocks, takes a permit from its process for longer than from others.
+    #[tokio::test(start_paused = true)]
+    async fn a_lane_is_free_when_the_lease_of_its_call_is_over() {
+        let locker = Locker::in_memory();
+        let expire = Duration::from_millis(300);
+        let permit = || locker.lock("k").permits(2);
+        let short = async || permit().expire(expire).acquire().await.unwrap();
+        mem::forget(short().await);
+        let _kept = short().await;
+        let waiting = permit().wait(2 * expire).acquire().await.unwrap();
+        let tried = permit().try_acquire().await.unwrap();
+        assert!(tried.is_some() && waiting.lease().is_held());
+        assert!(permit().try_acquire().await.unwrap().is_none(), "these two hold both");
+    }
+
+    /// Goal: a lane that is free twice, because its call ends after its lease.
+    #[tokio::test(start_paused = true)]
+    async fn a_guard_that_is_dropped_after_its_lease_frees_no_other_lane() {
+        let locker = Locker::in_memory();
+        let permit = || locker.lock("k").permits(2);
+        let late = permit().expire(Duration::from_millis(300)).acquire().await.unwrap();
+        let _first = permit().acquire().await.unwrap();
+        let _second = permit().acquire().await.unwrap();
+        let (family, acquirer) =
+            (Family::of_permit(late.lease().key()).unwrap(), locker.acquirer());
+        drop(late);
+        acquirer.settled(family.key()).await;
+        assert!(acquirer.lanes.of(&family, 2).try_enter().is_none());
     }
 
     /// Goal: a call for all permits that has waited at the gate, and waits for the lanes of its process then.
