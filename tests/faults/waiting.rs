@@ -2,6 +2,7 @@
 
 mod cancellation;
 mod clock_set_back;
+mod dead_waiters;
 mod deletes;
 mod disturbances;
 mod forged_grants;

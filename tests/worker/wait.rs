@@ -1,12 +1,13 @@
 //! A process that waits for the lock `k`: `faults/waiting/*.rs` stop and kill it.
 //!
-//! `worker wait URL` prints `ready`, and then reads an order a line. `hold MILLISECONDS` acquires the
-//! lock for so long, prints `held`, and does not release it. `try MILLISECONDS` does so, or prints `error`
-//! and the error. `permit MILLISECONDS` does so with one of three permits. `wait MILLISECONDS` waits for the lock,
-//! prints `held`, and holds it until the next line, which may be `release`. `all MILLISECONDS` does so with the locks
-//! `z`, `k` and `a` together, and `permits MILLISECONDS` with all three permits. `body MILLISECONDS` runs a body under those three, renewed: it prints the time of each
-//! poll of the call in which the body takes a step, and `lost KEY` once it is stopped. `watch MILLISECONDS` waits for the
-//! lock, prints what is below each millisecond until it is lost or a line comes, and then `free`.
+//! `worker wait URL` prints `ready`, and then reads an order a line. `hold MILLISECONDS` acquires the lock for so long,
+//! prints `held`, and does not release it. `try MILLISECONDS` does so, or prints `error` and the error.
+//! `wait MILLISECONDS` waits for the lock, prints `held`, and holds it until the next line, which may be `release`;
+//! `permit MILLISECONDS` does so with one of three permits, `all MILLISECONDS` with the locks `z`, `k` and `a` together,
+//! and `permits MILLISECONDS` with all three permits. `body MILLISECONDS` runs a body under those three locks, renewed:
+//! it prints the time of each poll of the call in which the body takes a step, and `lost KEY` once it is stopped.
+//! `watch MILLISECONDS` waits for the lock, prints what is below each millisecond until it is lost or a line comes, and
+//! then `free`.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -47,9 +48,7 @@ fn obey(runtime: &Runtime, locker: &Locker) {
                 println!("error {error}");
                 None
             }),
-            "permit" => {
-                Some(runtime.block_on(request().permits(3).try_acquire()).unwrap().unwrap())
-            }
+            "permit" => Some(runtime.block_on(request().permits(3).acquire()).unwrap()),
             "wait" => Some(runtime.block_on(request().acquire()).unwrap()),
             "all" => {
                 let request = locker.lock_all(["z", "k", "a"]).expire(expire(millis));

@@ -7,6 +7,7 @@ use super::change::{Change, HandOff};
 use super::state::State;
 use crate::backend::{Acquisition, Attempt, Enqueued, Release};
 use crate::types::clock::tokio_time;
+use crate::types::token::FencingToken;
 
 /// The permits that an attempt may have.
 struct Permits<'a> {
@@ -16,18 +17,32 @@ struct Permits<'a> {
 }
 
 impl Memory {
-    pub(super) fn acquire_permit(&self, attempt: &Attempt) -> Acquisition {
+    pub(super) fn acquire_permit(&self, attempt: &Arc<Attempt>) -> Acquisition {
         attempt.mark_sent(tokio_time());
-        self.permits(attempt, |permits| {
-            let acquired =
+        let found = self.permits(attempt, |permits| {
+            let own =
                 permits.find(|permit| permit.is_held_by(attempt).then(|| permit.acquire(attempt)));
             let free = |permit: &mut Change<'_>| {
-                let is_free = permit.is_free() && !permit.has_waiters();
-                is_free.then(|| permit.acquire(attempt))
+                permit.is_free().then(|| (!permit.has_waiters()).then(|| permit.acquire(attempt)))
             };
-            let found = acquired.or_else(|| permits.find(free));
-            found.unwrap_or_else(|| permits.busy())
-        })
+            match own.map(Some).or_else(|| permits.find(free)) {
+                Some(found) => found,
+                None => Some(permits.busy()),
+            }
+        });
+        found.unwrap_or_else(|| self.acquire_in_turn(attempt))
+    }
+
+    /// Gives what is free to those in the queue who can be reached, and takes what is left. The attempt does not stay in
+    /// the queue.
+    fn acquire_in_turn(&self, attempt: &Arc<Attempt>) -> Acquisition {
+        let Enqueued::Granted(grant) = self.enqueue_for_permit(attempt) else {
+            self.leave_permits(attempt);
+            return Acquisition::Busy;
+        };
+        let since = attempt.sent_at().unwrap_or_default();
+        let fencing_token = FencingToken::new(grant.fence.first);
+        Acquisition::Granted { fencing_token, since, permit: Some(grant.key) }
     }
 
     pub(super) fn enqueue_for_permit(&self, attempt: &Arc<Attempt>) -> Enqueued {

@@ -11,8 +11,10 @@ use crate::backend::redis::known::fence::{FenceCounters, Seeded};
 use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
-use crate::backend::redis::wire::permits::{Asker, TakeOne};
-use crate::backend::redis::wire::script::{Call as _, Counted, Seed, is_unknown_script};
+use crate::backend::redis::wire::permits::{Asker, Found, LeaveAll, OneOf, TakeOne};
+use crate::backend::redis::wire::script::{
+    Call as _, Counted, QueueReply, Seed, is_unknown_script,
+};
 use crate::backend::{Acquisition, Attempt, Fault};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::key::LockKey;
@@ -58,9 +60,11 @@ pub(crate) async fn acquire(
         {
             return Err(failed);
         }
-        return taken.map(|taken| {
-            if matches!(taken, Taken::Done) { Acquisition::Done } else { Acquisition::Busy }
-        });
+        return match taken? {
+            Taken::InTurn => Box::pin(take_in_turn(connection, attempt)).await,
+            Taken::Done => Ok(Acquisition::Done),
+            _ => Ok(Acquisition::Busy),
+        };
     };
     if is_lost || is_unknown || is_refused {
         return Box::pin(seed_after(connection, attempt, number, is_unknown)).await;
@@ -81,9 +85,23 @@ fn take(connection: &Connection, attempt: &Attempt) -> Cmd {
 async fn take_again(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Failed> {
     let Some(asker) = Asker::of(attempt) else { return Ok(Acquisition::Busy) };
     match connection.run(&TakeOne(asker)).await? {
-        0 => Ok(Acquisition::Busy),
-        number => seed_after(connection, attempt, number, true).await,
+        Found::NoneFree => Ok(Acquisition::Busy),
+        Found::InTurn => take_in_turn(connection, attempt).await,
+        Found::Permit(number) => seed_after(connection, attempt, number, true).await,
     }
+}
+
+/// Gives what is free to those in the queue who can be reached, and takes what is left. The attempt does not stay in the
+/// queue.
+async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Failed> {
+    let Some(asker) = Asker::of(attempt) else { return Ok(Acquisition::Busy) };
+    let words = |fault| fault::of_queue(fault, &connection.names.namespace, &attempt.key);
+    let found = connection.run(&OneOf(asker)).await.map_err(|failed| failed.map(words))?;
+    let (QueueReply::Granted { fence }, permit, _) = found else {
+        connection.run(&LeaveAll(asker)).await?;
+        return Ok(Acquisition::Busy);
+    };
+    Ok(granted(attempt, fence, permit))
 }
 
 /// The token of a grant whose counter was lost, or was not counted up.
@@ -165,6 +183,8 @@ enum Taken {
     Busy,
     /// A `once` call ended well, and keeps the lock.
     Done,
+    /// A permit is free, and entries in the queue come before.
+    InTurn,
     /// Nothing was taken, because the server does not know the script.
     Unknown,
 }
@@ -181,14 +201,20 @@ impl Taken {
         if is_unknown_script(reply) {
             return Ok(Self::Unknown);
         }
-        let number = TakeOne(asker).outcome(reply.clone())?;
-        Ok(if number > 0 { Self::Granted { number } } else { Self::Busy })
+        Ok(match TakeOne(asker).outcome(reply.clone())? {
+            Found::Permit(number) => Self::Granted { number },
+            Found::NoneFree => Self::Busy,
+            Found::InTurn => Self::InTurn,
+        })
     }
 }
 
 fn granted_at(attempt: &Attempt, token: u64, number: u8) -> Acquisition {
+    granted(attempt, token, permit(attempt, number))
+}
+
+fn granted(attempt: &Attempt, token: u64, permit: Option<LockKey>) -> Acquisition {
     let since = attempt.sent_at().unwrap_or_default();
-    let permit = permit(attempt, number);
     Acquisition::Granted { fencing_token: FencingToken::new(token), since, permit }
 }
 

@@ -16,7 +16,7 @@ use crate::backend::redis::fault;
 use crate::backend::redis::wire::command::{Locked, integer, is_own, locked};
 use crate::backend::redis::wire::delete::{Delete, Deleted};
 use crate::backend::redis::wire::meaning::Meaning;
-use crate::backend::redis::wire::permits::{Asker, LeaveAll, OneOf, TakeOne};
+use crate::backend::redis::wire::permits::{Asker, Found, LeaveAll, OneOf, TakeOne};
 use crate::backend::redis::wire::script::{
     Call, Enqueue, Force, FreeAll, FreeOne, Inspect, Leave, Meet, QueueReply, Release, Renew,
     RenewOne, Seed,
@@ -198,7 +198,7 @@ proptest! {
             let is_of_lane = permit.is_some_and(|permit| lane.members().any(|one| one == permit));
             prop_assert!(is_of_lane, "{:?}", reply);
         }
-        if let Ok(1..) = TakeOne(asker).outcome(reply.clone()) {
+        if let Ok(Found::Permit(_)) = TakeOne(asker).outcome(reply.clone()) {
             prop_assert!(matches!(reply, Value::Int(1..=3)), "{:?}", reply);
         }
         drop(LeaveAll(asker).outcome(reply));

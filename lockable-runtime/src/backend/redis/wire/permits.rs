@@ -52,12 +52,20 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Acquires a permit where one is free and no one waits.
+/// Acquires a permit where one is free and its queue is empty.
 pub(crate) struct TakeOne<'a>(pub(crate) Asker<'a>);
 
+/// What a request that does not wait has found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Permit(u8),
+    NoneFree,
+    /// One is free, and entries in the queue come before.
+    InTurn,
+}
+
 impl Call for TakeOne<'_> {
-    /// The number of the permit; zero where none is free.
-    type Outcome = u8;
+    type Outcome = Found;
     const SCRIPT: Script = Script::TakeOne;
 
     fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
@@ -68,12 +76,18 @@ impl Call for TakeOne<'_> {
         command
     }
 
-    fn outcome(&self, reply: Value) -> Result<u8, RedisError> {
+    fn outcome(&self, reply: Value) -> Result<Found, RedisError> {
         if let Value::BulkString(value) = &reply {
             self.0.attempt.mark_busy(value);
-            return Ok(0);
+            return Ok(Found::NoneFree);
         }
-        self.0.number(integer(&reply)?)
+        if reply == Value::Int(-1) {
+            return Ok(Found::InTurn);
+        }
+        Ok(match self.0.number(integer(&reply)?)? {
+            0 => Found::NoneFree,
+            number => Found::Permit(number),
+        })
     }
 }
 
