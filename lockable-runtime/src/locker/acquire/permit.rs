@@ -175,7 +175,8 @@ mod tests {
         let short = async || permit().expire(expire).acquire().await.unwrap();
         mem::forget(short().await);
         let _kept = short().await;
-        let waiting = permit().wait(2 * expire).acquire().await.unwrap();
+        // A line asks within a second.
+        let waiting = permit().wait(4 * expire).acquire().await.unwrap();
         let tried = permit().try_acquire().await.unwrap();
         assert!(tried.is_some() && waiting.lease().is_held());
         assert!(permit().try_acquire().await.unwrap().is_none(), "these two hold both");
