@@ -13,6 +13,7 @@ use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::lanes::AllLanes;
+use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
 use crate::types::pause::Pause;
 use crate::types::permit::{Lane, Permits};
@@ -165,7 +166,7 @@ impl Acquirer {
         let key = ticket.key();
         self.gate.check(key)?;
         self.staged(key)?;
-        let stake = self.waiters.enter_alone(key);
+        let stake = self.waiters.enter_alone(&LineKey::Lock(key.clone()));
         let now = self.link.backend.now();
         let identity = terms.identity.clone().or_else(|| ticket.request_id());
         let owner = self.prefix.token(now, ReleasedBy::Script, identity.as_ref());
