@@ -105,7 +105,7 @@ impl<'a> InLine<'a> {
             Answer::Granted(guard) => Ok(guard),
             Answer::Busy(busy, stake) => {
                 stake.ends(Heard::Busy);
-                Err(self.busy(limit, busy.pause))
+                Err(self.acquirer.wait_limit_reached(&busy, self.terms, limit, self.start))
             }
         }
     }
@@ -203,7 +203,7 @@ impl<'a> InLine<'a> {
     }
 
     fn busy(&self, limit: Duration, pause: Option<Arc<Pause>>) -> LockError {
-        let busy = Busy { key: self.line.key().clone(), pause };
+        let busy = Busy::new(self.line.key().clone(), pause, &self.acquirer.link.reporting);
         self.acquirer.wait_limit_reached(&busy, self.terms, limit, self.start)
     }
 
