@@ -94,6 +94,13 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_shows_no_redacted_key() {
+        let pause = Pause::of(written("ada@x is repaired").as_bytes()).unwrap();
+        let words = pause.words(DisplayKey::new("disLock:{mail:ada@x}#1", true));
+        assert!(words.contains("redacted:") && !words.contains("ada"), "{words}");
+    }
+
+    #[test]
     fn no_escape_sequence_of_a_pause_is_shown() {
         let value = "|0123456789abcdef.1700000000000000 20\u{1b}[1m26 a\u{1b}[31mb";
         let words = shown(&Pause::of(value.as_bytes()).unwrap());
