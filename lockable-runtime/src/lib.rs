@@ -242,7 +242,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// ```
 ///
 /// - Each permit is a lock with a name of its own, `{export}#1` and so on, and with a lease of its own: a process that
-///   dies costs one permit until that ends. Calls are served in their order, across processes.
+///   dies costs one permit until that ends. Calls are served in their order; those of one process beyond the
+///   number of permits wait in it first.
 /// - `guard` binds the lease of the permit; with `all`, the [`Leases`] of the gate and of each permit.
 /// - With `min_hold = "1s"`, at most that number of calls starts in a second.
 /// - The number is part of what all callers agree on, and permits and the plain lock of the same key are apart; see

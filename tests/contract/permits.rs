@@ -23,6 +23,7 @@ every_backend! { one_thread: [
     a_body_with_a_permit_gets_no_second_one,
     impossible_numbers_of_permits_are_refused,
     the_name_of_a_permit_is_no_key,
+    the_longest_key_has_permits,
     permits_of_unlike_number_share_their_names,
     so_many_calls_start_in_a_second,
     a_dropped_guard_gives_its_lane_back,
@@ -154,6 +155,21 @@ async fn the_name_of_a_permit_is_no_key(store: &Store) {
     for key in ["k#1", "{k}#65", "{k}#01", "{k}#1:"] {
         locker.lock(key).acquire().await.unwrap().release().await.unwrap();
     }
+}
+
+/// Method: calls that wait, for one and for all, whose key leaves no space for more than the name of a permit.
+async fn the_longest_key_has_permits(store: &Store) {
+    let locker = store.locker().await;
+    let longest = "k".repeat(1_024 - "disLock:{}#64".len());
+    assert!(locker.lock(format!("{longest}k")).permits(2).acquire().await.is_err());
+    let one = || locker.lock(&longest).permits(2).acquire();
+    let held = [one().await.unwrap(), one().await.unwrap()];
+    let all = tokio::spawn(locker.lock(&longest).all_permits(2).acquire());
+    for guard in held {
+        assert_released(&guard.release().await);
+    }
+    all.await.unwrap().unwrap().release().await.unwrap();
+    drained().await;
 }
 
 async fn permits_of_unlike_number_share_their_names(store: &Store) {

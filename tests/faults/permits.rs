@@ -67,6 +67,32 @@ async fn processes_share_the_permits_of_a_key_evenly() {
     is_clean(&server).await;
 }
 
+/// Goal: an error names the key that its call was given, and what is there.
+/// Method: other data in the place of the queues, behind which each kind of call waits.
+#[tokio::test]
+async fn an_error_of_a_call_that_waits_names_its_key_and_its_queue() {
+    const GATE: &str = "disLock:{k}#0";
+    let server = Server::start();
+    let (admin, locker) = (server.admin(), connect_ample(&server.url()).await);
+    let all = || locker.lock("k").all_permits(2).wait(LONG).acquire();
+    let gate = "lockable:queue::disLock:{k}#0";
+    let held = ["disLock:{k}#1", "disLock:{k}#2", "disLock:{k}#3"];
+    for name in held {
+        admin.set(name, "another's");
+    }
+    admin.set(QUEUE, "data");
+    admin.set(gate, "data");
+    let one = permit(&locker).acquire().await.unwrap_err();
+    let all_at_permits = all().await.unwrap_err();
+    admin.set(GATE, "another's");
+    let all_at_gate = all().await.unwrap_err();
+    for (error, queue) in [(one, QUEUE), (all_at_permits, QUEUE), (all_at_gate, gate)] {
+        let text = error.to_string();
+        assert!(text.starts_with("lock `disLock:{k}`: "), "{text}");
+        assert!(text.contains(&format!("the queue `{queue}` holds other data")), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn a_crowd_of_one_process_has_as_many_entries_as_permits() {
     let server = Server::start();
@@ -252,7 +278,7 @@ impl Trial {
         let [from, to]: [&Server; 2] =
             self.cluster.first_masters().collect::<Vec<_>>().try_into().unwrap();
         let shard = self.cluster.shard_of(from);
-        let mut tags = (0..).map(|number: u32| format!("{{{}-{number}}}", self.moved));
+        let mut tags = (0..).map(|number: u32| format!("{{{}-{number}}}:k", self.moved));
         let key = tags.find(|tag| shard.has(tag)).unwrap();
         let held = [self.enter(0, &key).await, self.enter(1, &key).await];
         let early = [self.visitor(0, &key), self.visitor(1, &key)];

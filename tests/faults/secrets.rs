@@ -5,7 +5,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use lockable_runtime::LockErrorKind::{
-    Busy, HeldByCaller, InvalidKey, InvalidOption, Lost, MaxHoldReached, Refused, Revoked,
+    Busy, Done, HeldByCaller, InvalidKey, InvalidOption, Lost, MaxHoldReached, Refused, Revoked,
     Unavailable, WaitLimitReached, WrongType,
 };
 use lockable_runtime::{
@@ -247,6 +247,177 @@ async fn no_secret_is_shown_without_a_working_server() {
     .await;
 }
 
+/// Goal: a call of any kind that fails shows no key, no request id, and no part of the key in a reason.
+/// Method: every kind of call, beside everything that can be in the place of its locks, queues and fence counters.
+#[tokio::test]
+async fn no_secret_is_shown_by_any_call_that_fails() {
+    as_a_request(async |nest: Nest| {
+        drop(each_call(&nest.locker).await);
+        nest.fails(Done, once(&nest.locker, CANARY).await);
+        let fences = nest.admin.keys("lockable:fence:*");
+        let fences: Vec<_> = fences.iter().map(String::as_str).collect();
+        let set = |names: &[&str], value: &str| {
+            for name in names {
+                nest.admin.set(name, value);
+            }
+        };
+        let push = |names: &[&str]| {
+            for name in names {
+                nest.admin.del(name);
+                nest.admin.command::<u64>(&["RPUSH", name, "data"]);
+            }
+        };
+        let disorders: [(&str, &dyn Fn()); 6] = [
+            ("locks that are another's", &|| set(&LOCKS, "another's")),
+            ("locks of another type", &|| push(&LOCKS)),
+            ("queues of another type", &|| {
+                set(&LOCKS, "another's");
+                set(&QUEUES, "data");
+            }),
+            ("fence counters of another type", &|| push(&fences)),
+            ("fence counters with a text", &|| set(&fences, "text")),
+            ("a full server", &|| nest.admin.command::<()>(&["CONFIG", "SET", "maxmemory", "1"])),
+        ];
+        for (disorder, begin) in disorders {
+            nest.admin.flush();
+            begin();
+            nest.all_fail(disorder, each_call(&nest.locker).await);
+            nest.admin.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
+        }
+        nest.admin.flush();
+        nest.pause_all().await;
+        let texts = nest.all_fail("pauses", each_call(&nest.locker).await);
+        let paused = texts.iter().filter(|text| text.contains(" is repaired")).count();
+        assert!(paused > texts.len() / 2, "{texts:#?}");
+        nest.locker.drain();
+        nest.all_fail("a drained locker", each_call(&nest.locker).await);
+    })
+    .await;
+}
+
+/// Method: the locks of what is held are lost, or become another's, or data of another type.
+#[tokio::test]
+async fn no_secret_is_shown_by_any_verb_of_a_lost_lock() {
+    as_a_request(async |nest: Nest| {
+        let disorders: [&dyn Fn(&str); 3] =
+            [&|name| nest.admin.del(name), &|name| nest.admin.set(name, "another's"), &|name| {
+                nest.admin.del(name);
+                nest.admin.command::<u64>(&["RPUSH", name, "data"]);
+            }];
+        for lose in disorders {
+            let guards = async || {
+                let plain = nest.lock().acquire().await.unwrap();
+                [plain, nest.lock().permits(2).acquire().await.unwrap()]
+            };
+            let lose_all = || nest.admin.keys("disLock:*").iter().for_each(|name| lose(name));
+            let mut outcomes = Vec::new();
+            let [plain, permit] = guards().await;
+            let set = nest.locker.lock("mail:canary@tree").all_permits(2).acquire().await.unwrap();
+            let admin = nest.locker.admin();
+            let held = admin.holder(NAME).await.unwrap().unwrap();
+            lose_all();
+            nest.check("set", &shown(&set));
+            outcomes.push(set.leases().extend(LIMIT).await);
+            outcomes.push(set.release().await);
+            outcomes.push(admin.revoke(&held, KEY).await.map(drop));
+            outcomes.push(admin.force_release(&held, KEY).await.map(drop));
+            outcomes.push(admin.force_pause(&held, LONG, KEY).await.map(drop));
+            outcomes.push(admin.come_first(NAME).await.map(drop));
+            outcomes.push(admin.queue("{mail:canary@nest}#1").await.map(drop));
+            for guard in [plain, permit] {
+                outcomes.push(guard.lease().extend(LIMIT).await);
+                outcomes.push(Err(guard.lease().lost().await));
+                outcomes.push(guard.release().await);
+            }
+            nest.admin.flush();
+            let [plain, permit] = guards().await;
+            lose_all();
+            outcomes.push(plain.into_pause(LONG, KEY).await.map(drop));
+            outcomes.push(permit.into_pause(LONG, KEY).await.map(drop));
+            nest.admin.flush();
+            let [plain, permit] = guards().await;
+            lose_all();
+            for guard in [plain, permit] {
+                let error = guard.into_ticket(LONG).await.unwrap_err();
+                nest.check("ticket", &everything(&error));
+            }
+            nest.admin.flush();
+            let [plain, permit] = guards().await;
+            let tickets = [plain.into_ticket(LONG).await, permit.into_ticket(LONG).await];
+            lose_all();
+            for ticket in tickets {
+                outcomes.push(nest.locker.redeem(ticket.unwrap()).acquire().await.map(drop));
+            }
+            nest.admin.flush();
+            let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+            assert!(failed > outcomes.len() / 2, "{outcomes:#?}");
+            for outcome in outcomes {
+                nest.shows(outcome);
+            }
+        }
+    })
+    .await;
+}
+
+/// The locks, and the gate, of all calls for [`NAME`].
+const LOCKS: [&str; 4] = [
+    KEY,
+    "disLock:{mail:canary@nest}#0",
+    "disLock:{mail:canary@nest}#1",
+    "disLock:{mail:canary@nest}#2",
+];
+
+const QUEUES: [&str; 3] = [
+    QUEUE,
+    "lockable:queue:#:disLock:{mail:canary@nest}",
+    "lockable:queue::disLock:{mail:canary@nest}#0",
+];
+
+/// Each kind of call that acquires, without a wait and with one.
+async fn each_call(locker: &Locker) -> Vec<Result<(), LockError>> {
+    let lock = || locker.lock(NAME);
+    let set = || locker.lock_all([NAME, "mail:canary@tree"]);
+    // A leader tries again, and shows in its events why.
+    drop(tokio::time::timeout(SHORT, lock().lead(|_| async {})).await);
+    vec![
+        plainly(locker, CANARY).await,
+        with_permit(locker, CANARY).await,
+        with_all_permits(locker, CANARY).await,
+        with_others(locker, CANARY).await,
+        lock().wait(SHORT).acquire().await.map(drop),
+        lock().permits(2).wait(SHORT).acquire().await.map(drop),
+        lock().all_permits(2).wait(SHORT).acquire().await.map(drop),
+        set().wait(SHORT).acquire().await.map(drop),
+        lock().once().wait(SHORT).acquire().await.map(drop),
+        once(locker, CANARY).await,
+    ]
+}
+
+#[distributed_lock(key = "mail:{who}@nest", locker = locker)]
+async fn plainly(locker: &Locker, who: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "mail:{who}@nest", permits = 2, locker = locker)]
+async fn with_permit(locker: &Locker, who: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "mail:{who}@nest", permits = all(2), locker = locker)]
+async fn with_all_permits(locker: &Locker, who: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(keys = ["mail:{who}@nest", "mail:{who}@tree"], locker = locker)]
+async fn with_others(locker: &Locker, who: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = "mail:{who}@nest", once = "10m", locker = locker)]
+async fn once(locker: &Locker, who: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
 /// A locker that redacts keys, on a server of its own.
 struct Nest {
     server: Server,
@@ -290,6 +461,26 @@ impl Nest {
 
     async fn is_free(&self) {
         wait::until_async(LIMIT, async || self.admin.get(KEY).is_none()).await;
+    }
+
+    /// With a reason that names the key in several ways.
+    async fn pause_all(&self) {
+        let reason = format!("{KEY}, {NAME} and canary@nest is repaired");
+        self.lock().acquire().await.unwrap().into_pause(LONG, &reason).await.unwrap();
+        let all = self.lock().all_permits(2).acquire().await.unwrap();
+        all.into_pauses(LONG, &reason).await.unwrap();
+    }
+
+    /// All of these are errors, which show nothing; gives what they show.
+    #[track_caller]
+    fn all_fail(&self, disorder: &str, outcomes: Vec<Result<(), LockError>>) -> Vec<String> {
+        let errors = outcomes.into_iter().enumerate().map(|(at, outcome)| {
+            let error = outcome.expect_err(&format!("call {at} beside {disorder}"));
+            let text = everything(&error);
+            self.check(disorder, &text);
+            text
+        });
+        errors.collect()
     }
 
     /// An error of this kind, which shows nothing; gives all that it shows.

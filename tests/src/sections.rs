@@ -212,12 +212,8 @@ pub async fn is_clean(server: &Server) {
     let is_clean = async || {
         let left = left();
         if left != last {
-            let value = |key: &String| (key.clone(), admin.type_of(key), admin.pttl(key));
-            eprintln!("left: {:?}", left.iter().map(value).collect::<Vec<_>>());
-            eprintln!(
-                "DBG {:?}",
-                left.iter().map(|k| admin.try_command(&["GET", k])).collect::<Vec<_>>()
-            );
+            let shown = |key| (key, admin.pttl(key), admin.try_command(&["GET", key]));
+            eprintln!("left: {:?}", left.iter().map(shown).collect::<Vec<_>>());
             last = left;
         }
         last.is_empty()

@@ -7,6 +7,7 @@ use super::min_hold::MinHold;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
+use crate::types::line_key::LineKey;
 use crate::types::options::Ttl;
 use crate::types::pause::Pause;
 use crate::types::permit::Lane;
@@ -97,9 +98,12 @@ impl Attempt {
         self.lane.iter().flat_map(|lane| lane.members()).map(|permit| self.with_permit(permit))
     }
 
-    /// The name of the line in which it waits.
-    pub(crate) fn line(&self) -> &LockKey {
-        self.lane.as_ref().map_or(&self.key, |lane| &lane.line)
+    /// The line in which it waits.
+    pub(crate) fn line(&self) -> LineKey {
+        match &self.lane {
+            None => LineKey::Lock(self.key.clone()),
+            Some(lane) => LineKey::Lane(Arc::clone(lane)),
+        }
     }
 
     /// One of another process, whose hold an operator ends: the waiters come first.

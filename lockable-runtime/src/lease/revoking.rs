@@ -11,7 +11,7 @@ use crate::types::reason::Reason;
 impl Lease {
     /// Asks the holder to stop while it still holds the lock; asked again, it changes nothing.
     pub(crate) fn revoke(&self, reason: &Reason) {
-        let reason = self.shown(reason);
+        let reason = reason.shown(self.shown_key());
         if self.update(|state, now| state.revoke(&reason, now)) {
             telemetry::revoked(self.shown_key(), self.fencing_token(), reason.as_ref());
             self.0.lost.notify_waiters();
@@ -20,7 +20,7 @@ impl Lease {
 
     /// The lock was taken away.
     pub(crate) fn force(&self, reason: &Reason) {
-        let reason = self.shown(reason);
+        let reason = reason.shown(self.shown_key());
         self.update(|state, now| state.force(&reason, now));
     }
 
@@ -36,11 +36,6 @@ impl Lease {
 
     pub(super) fn reason(&self) -> Option<Reason> {
         self.state().reason.clone()
-    }
-
-    /// An operator may have named the key.
-    fn shown(&self, reason: &Reason) -> Reason {
-        Reason::new(&self.shown_key().redact_in_words(reason.as_ref()))
     }
 }
 

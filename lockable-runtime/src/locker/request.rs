@@ -287,10 +287,13 @@ impl LockRequest {
 
     /// Acquires one of `count` permits of the key: that is how many holders it has at a time, in all processes.
     ///
-    /// Calls are served in the order in which they come, across all processes. A permit is a lock of its own, named
-    /// after the key with `#` and its number: it has its own lease, and a holder that dies costs one permit until that
-    /// ends. The key `export` has the permits `{export}#1`, `{export}#2` and so on, behind the prefix; the
-    /// braces are a [hash tag](LockKey), so that all are on one server.
+    /// Calls that wait in Redis are served in the order in which they came there, across all processes. The calls of one
+    /// process beyond `count` wait in it, in their order, and come behind what waits in Redis by then.
+    ///
+    /// A permit is a lock of its own, named after the key with `#` and its number: it has its own lease, and a holder
+    /// that dies costs one permit until that ends. The key `export` has the permits `{export}#1`, `{export}#2` and so on,
+    /// behind the prefix; the braces are a [hash tag](LockKey), so that all are on one server. A key that is one hash
+    /// tag itself, `{export}`, is refused, because its permits would be those.
     ///
     /// The number is a part of what all callers agree on. While some ask for more permits than others, the larger
     /// number counts. Permits and the plain lock of the same key do not exclude each other.

@@ -16,7 +16,7 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::{Deadlines, Ttl};
-use crate::types::permit::{Family, Lane};
+use crate::types::permit::{Family, Lane, LaneNumber};
 use crate::types::random::random;
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken, ReleasedBy};
@@ -161,8 +161,8 @@ impl Verbs {
         permits: u8,
         ttl: Duration,
     ) -> Result<VerbAttempt, LockError> {
-        let family = Family::of(&LockKey::prefixed("", key)?, 0)?;
-        let lane = Arc::new(Lane { line: family.member(1), family, permits });
+        let family = Family::with_key(LockKey::prefixed("", key)?);
+        let lane = Arc::new(Lane { family, number: LaneNumber::OneOf(1), permits });
         let owner = OwnerToken::at(self.origin, random()?, None);
         Ok(VerbAttempt(Arc::new(Attempt::in_lane(&lane, Ttl::new("expire", ttl)?, owner))))
     }

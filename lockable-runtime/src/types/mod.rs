@@ -12,6 +12,7 @@ pub(crate) mod hole;
 pub(crate) mod key;
 pub(crate) mod label;
 pub(crate) mod lanes;
+pub(crate) mod line_key;
 #[cfg(feature = "metrics")]
 pub(crate) mod metric_keys;
 #[cfg(not(feature = "metrics"))]

@@ -2,13 +2,13 @@
 //!
 //! See "How does a pause keep a lock taken?" in DESIGN.md.
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::options::Ttl;
 use crate::types::owner::{Mark, PAUSE, TokenParts};
 use crate::types::reason::Reason;
+use crate::types::redact::DisplayKey;
 use crate::types::token::OwnerToken;
 use crate::types::utc::utc;
 
@@ -36,11 +36,10 @@ impl Pause {
     pub(crate) fn reason(&self) -> &str {
         self.reason.as_ref()
     }
-}
 
-impl fmt::Display for Pause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason.after(&format!("the lock is paused until {}", self.until)))
+    /// Until when and why the lock is paused, in words that may be shown beside its key.
+    pub(crate) fn words(&self, key: DisplayKey<'_>) -> String {
+        self.reason.shown(key).after(&format!("the lock is paused until {}", self.until))
     }
 }
 
@@ -78,22 +77,33 @@ mod tests {
         token(minute, &Reason::new(reason)).unwrap().as_ref().to_owned()
     }
 
+    fn shown(pause: &Pause) -> String {
+        pause.words(DisplayKey::new("k", false))
+    }
+
     #[test]
     fn a_pause_says_until_when_and_why() {
         let minute = utc(SystemTime::now() + Duration::from_secs(60));
         let pause = Pause::of(written("deploy 42 – it's on").as_bytes()).unwrap();
         assert_eq!(pause.reason(), "deploy 42 – it's on");
-        let (day, words) = (&minute[..10], pause.to_string());
+        let (day, words) = (&minute[..10], shown(&pause));
         assert!(words.starts_with("the lock is paused until 2"), "{words}");
         assert!(words.contains(day) && words.ends_with("Z: deploy 42 – it's on"), "{words}");
-        let without = Pause::of(written("").as_bytes()).unwrap().to_string();
+        let without = shown(&Pause::of(written("").as_bytes()).unwrap());
         assert!(without.ends_with('Z'), "{without}");
+    }
+
+    #[test]
+    fn a_reason_shows_no_redacted_key() {
+        let pause = Pause::of(written("ada@x is repaired").as_bytes()).unwrap();
+        let words = pause.words(DisplayKey::new("disLock:{mail:ada@x}#1", true));
+        assert!(words.contains("redacted:") && !words.contains("ada"), "{words}");
     }
 
     #[test]
     fn no_escape_sequence_of_a_pause_is_shown() {
         let value = "|0123456789abcdef.1700000000000000 20\u{1b}[1m26 a\u{1b}[31mb";
-        let words = Pause::of(value.as_bytes()).unwrap().to_string();
+        let words = shown(&Pause::of(value.as_bytes()).unwrap());
         assert_eq!(words, r"the lock is paused until 20\u{1b}[1m26: a\u{1b}[31mb");
     }
 

@@ -50,16 +50,23 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
 }
 
 /// What the numbers of the permits of a key are behind: the key with a hash tag, so that all are in one slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Family(LockKey);
 
 impl Family {
     /// Of a key that begins with this prefix. A hash tag of its own is kept; else the text behind the prefix is one.
     ///
     /// # Errors
-    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the names of the permits would be too long.
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the names of the permits would be too long, or are those of
+    /// another key.
     pub(crate) fn of(key: &LockKey, prefix: usize) -> Result<Self, LockError> {
         let (prefix, text) = key.as_str().split_at_checked(prefix).unwrap_or(("", key.as_str()));
+        let tag = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+        if tag.is_some_and(|tag| !tag.contains('}')) && !prefix.contains('{') {
+            let flaw = "with `permits` the key is put into braces, so this one would have the permits of the key without \
+                        them; leave its braces out";
+            return Err(LockError::invalid_key(key.as_str(), flaw));
+        }
         let family = if key.as_str().contains('{') {
             key.clone()
         } else {
@@ -109,14 +116,6 @@ impl Family {
         LockKey::within(format!("{}#{number}", self.0.as_str()))
     }
 
-    /// The name of a line of one call for all permits; no lock has it, and no other call. While one call holds all, the
-    /// next may be in the queue.
-    pub(crate) fn line_of_all(permit: &LockKey) -> LockKey {
-        static CALLS: AtomicU64 = AtomicU64::new(0);
-        let call = CALLS.fetch_add(1, Ordering::Relaxed);
-        LockKey::within(format!("{}:all:{call}", permit.as_str()))
-    }
-
     /// The names of this number of permits, from the first on.
     pub(crate) fn members(&self, count: u8) -> impl Iterator<Item = LockKey> + '_ {
         (1..=count).map(|number| self.member(number))
@@ -138,12 +137,28 @@ impl Family {
 }
 
 /// One of the places that a process has among those who want a permit of a key.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Lane {
     pub(crate) family: Family,
-    /// The name of its line: that of a permit, which need not be the one that is granted.
-    pub(crate) line: LockKey,
+    pub(crate) number: LaneNumber,
     pub(crate) permits: u8,
+}
+
+/// What tells a lane from the others of its family. It is no permit's number: any may be granted.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum LaneNumber {
+    /// Of as many as the key has permits.
+    OneOf(u8),
+    /// Of a call for all permits, which has a lane of its own for each.
+    OfAll(u64),
+}
+
+impl LaneNumber {
+    /// One that no other call has: while one call holds all permits, the next may be in the queue.
+    pub(crate) fn next_of_all() -> Self {
+        static LANES: AtomicU64 = AtomicU64::new(0);
+        Self::OfAll(LANES.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 impl Lane {
@@ -181,6 +196,20 @@ mod tests {
             assert!(
                 family.members(MOST).all(|key| Family::of_permit(&key).as_ref() == Some(&family))
             );
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_one_hash_tag_has_no_permits() {
+        let of = |prefix: &str, text| {
+            Family::of(&LockKey::prefixed(prefix, text).unwrap(), prefix.len())
+        };
+        for prefix in ["", "disLock:"] {
+            let error = of(prefix, "{export}").unwrap_err();
+            assert_eq!(error.kind(), LockErrorKind::InvalidKey, "{prefix}");
+        }
+        for (prefix, text) in [("{p}", "{export}"), ("", "{a}{b}"), ("", "{export}:7")] {
+            assert!(of(prefix, text).is_ok(), "{prefix}{text}");
         }
     }
 

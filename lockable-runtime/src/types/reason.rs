@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::types::escape::is_shown;
+use crate::types::redact::DisplayKey;
 
 /// One line that an operator wrote, without control characters and of a limited length; it may be empty.
 ///
@@ -33,6 +34,11 @@ impl Reason {
             line.push_str(&escaped);
         }
         Self(line.into())
+    }
+
+    /// As it may be shown beside this key, which its author may have named.
+    pub(crate) fn shown(&self, key: DisplayKey<'_>) -> Self {
+        Self::new(&key.redact_in_words(&self.0))
     }
 
     /// The text behind what it is the reason for.

@@ -42,13 +42,18 @@ impl<'a> DisplayKey<'a> {
         }
     }
 
-    /// The words of a person, who may name the key without its prefix, or a part of it.
+    /// The words of a person, who may name the key without its prefix, or a part of it, and without the braces of its hash
+    /// tag and the number of a permit.
     pub(crate) fn redact_in_words(self, words: &str) -> Cow<'_, str> {
         let mut shown = self.redact_in(words);
         if self.is_redacted {
-            let ends = self.key.char_indices().map(|(at, _)| self.key.split_at(at).1);
-            for end in ends.filter(|end| end.chars().nth(1).is_some()) {
-                shown = Cow::Owned(without_word(&shown, end, &pseudonym(self.key)));
+            let whole = self.key.replace(['{', '}'], "");
+            let up_to_tag = self.key.split_once('}').map_or("", |(tag, _)| tag).replace('{', "");
+            for name in [self.key, &whole, &up_to_tag] {
+                let ends = name.char_indices().map(|(at, _)| name.split_at(at).1);
+                for end in ends.filter(|end| end.chars().nth(1).is_some()) {
+                    shown = Cow::Owned(without_word(&shown, end, &pseudonym(self.key)));
+                }
             }
         }
         shown
@@ -122,6 +127,11 @@ mod tests {
         assert_eq!(shown("disLock:mail:ada@x hangs"), "# hangs");
         assert_eq!(shown("`mail:ada@x` and ada@x hang"), "`#` and # hang");
         assert_eq!(shown("ada@xy hangs, x-ray too"), "ada@xy hangs, x-ray too");
+        let permit = DisplayKey::new("disLock:{mail:ada}:7#1", true);
+        for words in ["mail:ada hangs", "{mail:ada}:7#1 hangs", "ada:7#1 hangs", "ada hangs"] {
+            let shown = permit.redact_in_words(words);
+            assert!(shown.starts_with("redacted:") && !shown.contains("ada"), "{shown}");
+        }
         assert_eq!(DisplayKey::new("mail:a", false).redact_in_words("mail:a"), "mail:a");
     }
 

@@ -14,6 +14,7 @@ use crate::lease::renewal::Renewals;
 use crate::lease::schedule::Cause;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
+use crate::types::line_key::LineKey;
 use crate::types::options::Wait;
 use crate::types::slot::Slot;
 
@@ -35,8 +36,8 @@ impl Holders {
     }
 
     /// A stake becomes another one.
-    pub(super) fn at(&self, key: &LockKey) -> At {
-        self.table.at(key)
+    pub(super) fn at(&self, line: &LineKey) -> At {
+        self.table.at(line)
     }
 
     pub(super) fn change(&self, at: At, from: Role, begin: impl FnOnce(&mut Stakes)) -> Left {
@@ -59,8 +60,8 @@ impl Holders {
     }
 
     /// What the first call of a line waits behind.
-    pub(super) fn behind(&self, at: At, key: &LockKey, now: Moment) -> Behind {
-        let is_try = self.table.change(at, |stakes| stakes.awaits_try(key, now));
+    pub(super) fn behind(&self, at: At, line: &LineKey, now: Moment) -> Behind {
+        let is_try = self.table.change(at, |stakes| stakes.awaits_try(line, now));
         if is_try { Behind::Try(self.link.command_deadline) } else { Behind::Holder }
     }
 

@@ -12,7 +12,7 @@ use crate::lease::schedule::Cause;
 use crate::releaser::{Known, Releaser};
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
-use crate::types::key::LockKey;
+use crate::types::line_key::LineKey;
 use crate::types::owner::NumberOfWaiter;
 use crate::types::permit::Family;
 use crate::types::slot::Slot;
@@ -23,7 +23,7 @@ pub(super) struct Lines {
     pub(super) link: Arc<Link>,
     pub(super) holders: Holders,
     releaser: Arc<Releaser>,
-    worklist: Worklist<LockKey, Line<Answer>>,
+    worklist: Worklist<LineKey, Line<Answer>>,
     origin: CurrentOrigin,
     this: Weak<Self>,
 }
@@ -49,7 +49,7 @@ impl Lines {
     /// Looks at a line; none where no call of this process waits for the lock, or has its turn.
     pub(super) fn look<R>(
         &self,
-        key: &LockKey,
+        key: &LineKey,
         look: impl FnOnce(&Line<Answer>) -> R,
     ) -> Option<R> {
         self.worklist.look(|agenda| agenda.get_mut(key).map(|line| look(line)))
@@ -58,7 +58,7 @@ impl Lines {
     /// Brings an event to the line of this key, or to a new one. A line that is over after it is given up.
     pub(super) fn on<R>(
         self: &Arc<Self>,
-        key: &LockKey,
+        key: &LineKey,
         event: impl FnOnce(&mut Line<Answer>, Moment) -> R,
     ) -> R {
         let now = self.link.backend.now();
@@ -81,14 +81,14 @@ impl Lines {
     /// The same, and performs what the line asks for.
     pub(super) fn act(
         self: &Arc<Self>,
-        key: &LockKey,
+        key: &LineKey,
         event: impl FnOnce(&mut Line<Answer>, Moment) -> Actions<Answer>,
     ) {
         let actions = self.on(key, event);
         self.perform_all(key, actions);
     }
 
-    pub(super) fn perform_all(self: &Arc<Self>, key: &LockKey, actions: Actions<Answer>) {
+    pub(super) fn perform_all(self: &Arc<Self>, key: &LineKey, actions: Actions<Answer>) {
         if let Some((answer, granted)) = actions.deliver {
             // A call that has gone is about to leave the line, which returns its turn.
             drop(answer.send(Ok(granted)));
@@ -102,7 +102,7 @@ impl Lines {
         }
         if let Some((fault, waiters)) = actions.refuse {
             for waiter in waiters {
-                drop(waiter.answer.send(Err(fault.clone().about(key, &self.link.reporting))));
+                drop(waiter.answer.send(Err(fault.clone().about(key.key(), &self.link.reporting))));
             }
         }
     }
@@ -149,11 +149,11 @@ impl Lines {
     }
 
     /// The line that a grant is for: of its lock, or the lane whose attempt was granted this permit.
-    fn line_of(&self, grant: &Grant) -> LockKey {
+    fn line_of(&self, grant: &Grant) -> LineKey {
         let expects = |line: &Line<Answer>| line.expects(&grant.owner);
         let lane = Family::of_permit(&grant.key)
             .and_then(|_| self.worklist.look(|agenda| agenda.key_of(expects).cloned()));
-        lane.unwrap_or_else(|| grant.key.clone())
+        lane.unwrap_or_else(|| LineKey::Lock(grant.key.clone()))
     }
 
     /// Makes the next attempt, if one is needed.
@@ -162,16 +162,17 @@ impl Lines {
     /// When the system gives no randomness.
     pub(super) fn attempt_for(
         &self,
-        key: &LockKey,
+        line_key: &LineKey,
     ) -> Result<impl FnOnce(&Waiter<Answer>) -> Arc<Attempt>, LockError> {
         let origin = self.origin.get()?;
         let number = NumberOfWaiter::draw()?;
+        let line_key = line_key.clone();
         Ok(move |first: &Waiter<Answer>| {
             let owner = OwnerToken::at(origin, number, first.identity.as_ref());
             let owner = if first.is_once { owner.of_once() } else { owner };
-            let attempt = match &first.lane {
-                None => Attempt::owned(key.clone(), first.ttl, owner),
-                Some(lane) => Attempt::in_lane(lane, first.ttl, owner),
+            let attempt = match &line_key {
+                LineKey::Lock(key) => Attempt::owned(key.clone(), first.ttl, owner),
+                LineKey::Lane(lane) => Attempt::in_lane(lane, first.ttl, owner),
             };
             Arc::new(attempt.labeled(first.label))
         })
@@ -235,13 +236,13 @@ struct Open<'a> {
 impl Open<'_> {
     fn failed(&self, fault: &Fault) {
         let attempt = self.attempt;
-        self.lines.act(attempt.line(), |line, now| line.failed(Some(attempt), fault, now));
+        self.lines.act(&attempt.line(), |line, now| line.failed(Some(attempt), fault, now));
     }
 
     fn answered(&mut self, answer: &Enqueued) {
         self.is_answered = true;
         let attempt = self.attempt;
-        self.lines.act(attempt.line(), |line, now| line.answered(attempt, answer, now));
+        self.lines.act(&attempt.line(), |line, now| line.answered(attempt, answer, now));
     }
 }
 
@@ -249,7 +250,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             let attempt = self.attempt;
-            self.lines.on(attempt.line(), |line, _| line.question_ends(attempt, false));
+            self.lines.on(&attempt.line(), |line, _| line.question_ends(attempt, false));
         }
     }
 }
@@ -323,10 +324,10 @@ impl Events for Lines {
 }
 
 impl Agent for Lines {
-    type Key = LockKey;
+    type Key = LineKey;
     type Item = Line<Answer>;
 
-    fn worklist(&self) -> &Worklist<LockKey, Line<Answer>> {
+    fn worklist(&self) -> &Worklist<LineKey, Line<Answer>> {
         &self.worklist
     }
 
@@ -334,7 +335,7 @@ impl Agent for Lines {
         drop(self.link.backend.home(false).spawn(task));
     }
 
-    fn perform(self: &Arc<Self>, due: Vec<LockKey>) {
+    fn perform(self: &Arc<Self>, due: Vec<LineKey>) {
         for key in due {
             match self.attempt_for(&key) {
                 Ok(make) => {

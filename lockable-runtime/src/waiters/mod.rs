@@ -16,9 +16,9 @@ use crate::releaser::Releaser;
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
+use crate::types::line_key::LineKey;
 use crate::types::options::{Terms, Wait};
 use crate::types::pause::Pause;
-use crate::types::permit::Lane;
 
 pub(crate) use self::line::{Granted, Heard};
 pub(crate) use self::stake::{Entered, Stake};
@@ -58,7 +58,7 @@ impl Waiters {
     }
 
     /// A call comes that waits for no other of its locker: it is alone in its lane, or has a ticket.
-    pub(crate) fn enter_alone(&self, line: &LockKey) -> Stake {
+    pub(crate) fn enter_alone(&self, line: &LineKey) -> Stake {
         Stake::new(&self.lines, self.lines.holders.at(line), Role::IsOver)
     }
 
@@ -75,17 +75,17 @@ impl Waiters {
 
     /// How many wait for this lock already; a newcomer goes behind them.
     pub(crate) fn waiting(&self, key: &LockKey) -> usize {
-        self.lines.look(key, Line::len).unwrap_or_default()
+        self.lines.look(&LineKey::Lock(key.clone()), Line::len).unwrap_or_default()
     }
 
-    /// What is known of this lock where calls wait for it.
-    pub(crate) fn heard(&self, key: &LockKey) -> Heard {
-        self.lines.look(key, |line| line.heard.clone()).unwrap_or(Heard::Nothing)
+    /// What is known of the lock of this line where calls wait in it.
+    pub(crate) fn heard(&self, line: &LineKey) -> Heard {
+        self.lines.look(line, |line| line.heard.clone()).unwrap_or(Heard::Nothing)
     }
 
-    /// The pause of the lock, where calls wait for it, by the latest answer to them.
-    pub(crate) fn pause(&self, key: &LockKey) -> Option<Arc<Pause>> {
-        self.lines.look(key, |line| line.attempt()?.pause()).flatten()
+    /// The pause of its lock, where calls wait in the line, by the latest answer to them.
+    pub(crate) fn pause(&self, line: &LineKey) -> Option<Arc<Pause>> {
+        self.lines.look(line, |line| line.attempt()?.pause()).flatten()
     }
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.
@@ -97,27 +97,25 @@ impl Waiters {
     /// to the next waiter.
     pub(crate) fn turn<'a>(
         &'a self,
-        key: &'a LockKey,
-        (stake, terms, lane): (&Stake, &Terms, Option<&Arc<Lane>>),
+        line: &'a LineKey,
+        (stake, terms): (&Stake, &Terms),
         heard: Heard,
         unclaimed: Option<Turn>,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
         let Terms { ttl, fair: is_fair, label, .. } = *terms;
         let number = stake.number();
-        let (identity, is_once, lane) =
-            (terms.identity.clone(), terms.once.is_some(), lane.cloned());
-        let waiter =
-            Waiter { number, ttl, is_fair, is_once, identity, label, lane, answer: sender };
-        self.lines.on(key, |line, now| {
+        let (identity, is_once) = (terms.identity.clone(), terms.once.is_some());
+        let waiter = Waiter { number, ttl, is_fair, is_once, identity, label, answer: sender };
+        self.lines.on(line, |calls, now| {
             // Under the lock of the line: a try that ends later finds the call there.
-            let is_first = line.len() == 0 && matches!(heard, Heard::Nothing);
-            let behind = if is_first { stake.behind(key, now) } else { Behind::Holder };
-            line.joined(waiter, heard, behind, now);
+            let is_first = calls.len() == 0 && matches!(heard, Heard::Nothing);
+            let behind = if is_first { stake.behind(line, now) } else { Behind::Holder };
+            calls.joined(waiter, heard, behind, now);
         });
         // The call is in line again before the answer can come.
         unclaimed.into_iter().for_each(Turn::claim);
-        let place = Place { lines: &self.lines, key, number, is_over: false };
+        let place = Place { lines: &self.lines, line, number, is_over: false };
         // No async fn, which would store the arguments for as long as it waits.
         async move {
             // All of it, not its fields alone: it is dropped with this future.
@@ -134,7 +132,7 @@ impl Waiters {
 /// A place in a line, which is left when this is dropped.
 struct Place<'a> {
     lines: &'a Arc<Lines>,
-    key: &'a LockKey,
+    line: &'a LineKey,
     number: u64,
     is_over: bool,
 }
@@ -142,7 +140,7 @@ struct Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if !self.is_over && !self.lines.link.is_inherited() {
-            self.lines.act(self.key, |line, now| line.left(self.number, now));
+            self.lines.act(self.line, |line, now| line.left(self.number, now));
         }
     }
 }

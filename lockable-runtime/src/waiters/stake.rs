@@ -11,6 +11,7 @@ use super::table::{At, Left, Role, Stakes};
 use crate::lease::Lease;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
+use crate::types::line_key::LineKey;
 
 /// What one call is to a lock, until this is dropped.
 ///
@@ -47,8 +48,8 @@ impl Stake {
     }
 
     /// What it waits behind, as the first of its line.
-    pub(super) fn behind(&self, key: &LockKey, now: Moment) -> Behind {
-        self.lines.holders.behind(self.at, key, now)
+    pub(super) fn behind(&self, line: &LineKey, now: Moment) -> Behind {
+        self.lines.holders.behind(self.at, line, now)
     }
 
     /// The call asks from now on, and waited before.
@@ -75,7 +76,7 @@ impl Stake {
     /// The lock that it is about is known by now: a permit, of those of its lane.
     pub(crate) fn moves(&mut self, permit: &LockKey) {
         self.change(Role::IsOver, Heard::Busy, |_| {});
-        self.at = self.lines.holders.at(permit);
+        self.at = self.lines.holders.at(&LineKey::Lock(permit.clone()));
     }
 
     /// The lease that the call holds is renewed no more.
@@ -94,8 +95,8 @@ impl Stake {
         let from = mem::replace(&mut self.role, role);
         let Left { held, awaited } = self.lines.holders.change(self.at, from, begin);
         drop(held);
-        if let Some(key) = awaited {
-            self.lines.on(&key, |line, now| line.tried(heard, now));
+        if let Some(line) = awaited {
+            self.lines.on(&line, |line, now| line.tried(heard, now));
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::lease::Lease;
 use crate::lease::renewal::Schedule;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
+use crate::types::line_key::LineKey;
 use crate::types::options::Wait;
 use crate::worker::agenda::trim_to;
 
@@ -53,8 +54,8 @@ pub(super) struct At {
 pub(super) struct Stakes {
     pub(super) asking: usize,
     pub(super) waiting: usize,
-    /// The lock whose line waits until one of those that ask has ended.
-    awaited: Option<LockKey>,
+    /// The line that waits until one of those that ask has ended.
+    awaited: Option<LineKey>,
     held: Option<Held>,
     /// There are others while the loss of one is not known to its guard.
     others: Vec<Held>,
@@ -73,8 +74,8 @@ pub(super) struct Held {
 pub(super) struct Left {
     /// Its lease, which may be the last to know its locker.
     pub(super) held: Option<Held>,
-    /// The lock whose line has waited for the end of this try.
-    pub(super) awaited: Option<LockKey>,
+    /// The line that has waited for the end of this try.
+    pub(super) awaited: Option<LineKey>,
 }
 
 /// What a stake is.
@@ -114,9 +115,12 @@ impl Table {
         (way, at)
     }
 
-    /// Where a new stake in this lock is.
-    pub(super) fn at(&self, key: &LockKey) -> At {
-        let hash = self.hasher.hash_one(key);
+    /// Where a new stake in the lock of this line is, or in its lane.
+    pub(super) fn at(&self, line_key: &LineKey) -> At {
+        let hash = match line_key {
+            LineKey::Lock(key) => self.hasher.hash_one(key),
+            LineKey::Lane(lane) => self.hasher.hash_one(lane),
+        };
         let mut entries = self.part(hash);
         entries.next_number += 1;
         At { hash, number: entries.next_number }
@@ -222,10 +226,10 @@ impl Stakes {
 
     /// Whether the first call of a line waits for a try of another call, and nothing is known of the lock. The
     /// end of that try is notified.
-    pub(super) fn awaits_try(&mut self, key: &LockKey, now: Moment) -> bool {
-        let awaits = self.asking > 0 && !self.is_held(key, now);
+    pub(super) fn awaits_try(&mut self, line: &LineKey, now: Moment) -> bool {
+        let awaits = self.asking > 0 && !self.is_held(line.key(), now);
         if awaits && self.awaited.is_none() {
-            self.awaited = Some(key.clone());
+            self.awaited = Some(line.clone());
         }
         awaits
     }

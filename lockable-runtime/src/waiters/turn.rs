@@ -36,9 +36,10 @@ impl Turn {
     /// Passes the lock to the next waiter of this process, if it may; returns whether it did.
     pub(crate) fn pass(&mut self) -> bool {
         let attempt = &self.granted.attempt;
-        let actions = self.lines.on(attempt.line(), |line, now| line.passed(attempt, now));
+        let line = attempt.line();
+        let actions = self.lines.on(&line, |line, now| line.passed(attempt, now));
         self.is_over = actions.deliver.is_some();
-        self.lines.perform_all(attempt.line(), actions);
+        self.lines.perform_all(&line, actions);
         self.is_over
     }
 
@@ -61,7 +62,7 @@ impl Turn {
     fn end(mut self, event: fn(&mut Line<Answer>, &Arc<Attempt>, Moment) -> Actions<Answer>) {
         self.is_over = true;
         let attempt = &self.granted.attempt;
-        self.lines.act(attempt.line(), |line, now| event(line, attempt, now));
+        self.lines.act(&attempt.line(), |line, now| event(line, attempt, now));
     }
 
     /// Releases the lock, and queues the calls that wait behind the other processes.
@@ -72,8 +73,9 @@ impl Turn {
         self.is_over = true;
         let lines = &self.lines;
         let attempt = &self.granted.attempt;
-        let make = lines.attempt_for(attempt.line()).ok();
-        let ending = lines.on(attempt.line(), |line, now| line.ending(attempt, make, now));
+        let line_key = attempt.line();
+        let make = lines.attempt_for(&line_key).ok();
+        let ending = lines.on(&line_key, |line, now| line.ending(attempt, make, now));
         let next = ending.next.clone();
         let mut releasing = Releasing { lines, attempt, ending };
         let link = &lines.link;
@@ -92,7 +94,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         if !self.is_over {
             let attempt = &self.granted.attempt;
-            self.lines.act(attempt.line(), |line, now| line.returned(attempt, now));
+            self.lines.act(&attempt.line(), |line, now| line.returned(attempt, now));
         }
     }
 }
@@ -107,7 +109,7 @@ struct Releasing<'a> {
 impl Drop for Releasing<'_> {
     fn drop(&mut self) {
         let ending = mem::take(&mut self.ending);
-        self.lines.act(self.attempt.line(), |line, now| line.released(self.attempt, ending, now));
+        self.lines.act(&self.attempt.line(), |line, now| line.released(self.attempt, ending, now));
     }
 }
 

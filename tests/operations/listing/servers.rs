@@ -8,9 +8,10 @@ use lockable_runtime::HolderKind;
 use lockable_runtime::Locker;
 use lockable_runtime::admin::{Forced, Process};
 use lockable_tests::{Admin, ConnectionTraffic, Proxy, Sentinels, Server, clock, long_form};
+use tokio::task::JoinSet;
 
 use super::{all, names};
-use crate::support::{LIMIT, builder, connect, start, statistic, until};
+use crate::support::{LIMIT, LONG, builder, connect, start, statistic, until};
 
 #[tokio::test]
 async fn companion_keys_are_no_locks() {
@@ -96,6 +97,32 @@ async fn a_value_of_any_size_and_form_is_a_lock() {
         assert_eq!(forced, expected, "{name}");
         assert_eq!(operator.holder(name).await.unwrap().is_none(), is_same, "{name}");
     }
+}
+
+/// Goal: a mark of ours is taken off no value of another library.
+/// Method: each value gets a `+` in front of it before its lock is taken away, alone and with many others.
+#[tokio::test]
+async fn another_librarys_value_with_a_plus_is_another_value() {
+    let (_server, locker, admin) = start().await;
+    let operator = locker.admin();
+    let names: Vec<_> = (0..20).map(|number| number.to_string()).collect();
+    let set = |mark: &str| {
+        for name in &names {
+            admin.set(&format!("disLock:{name}"), &format!("{mark}abc"));
+        }
+    };
+    set("");
+    let found = all(operator.locks()).await;
+    set("+");
+    let paused = operator.force_pause(&found["0"], LONG, "tried").await.unwrap();
+    assert_eq!(paused, Forced::Changed);
+    let mut taking = JoinSet::new();
+    for lock in found.into_values() {
+        let operator = operator.clone();
+        taking.spawn(async move { operator.force_release(&lock, "tried").await.unwrap() });
+    }
+    assert_eq!(taking.join_all().await, [Forced::Changed; 20]);
+    assert_eq!(all(operator.locks()).await.len(), names.len());
 }
 
 /// The bytes that the server has sent to its clients.

@@ -135,7 +135,7 @@ impl Verb for Enqueue<'_> {
         }
         let sent = boot_time();
         attempt.mark_sent(sent);
-        let words = |fault| fault::of_queue(fault, &connection.names.namespace, &attempt.key);
+        let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt);
         let place = match Asker::of(attempt) {
             None => connection
                 .run(&script::Enqueue(attempt))

@@ -13,9 +13,11 @@ use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::lanes::AllLanes;
+use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
 use crate::types::pause::Pause;
 use crate::types::permit::{Lane, Permits};
+use crate::types::reporting::Reporting;
 use crate::types::ticket::Ticket;
 use crate::types::token::{FencingToken, Prefix, ReleasedBy};
 use crate::waiters::{Heard, Stake, Turn, Waiters};
@@ -41,14 +43,20 @@ pub(super) enum Answer {
 /// Whose lock was busy, and its pause where that is known.
 pub(crate) struct Busy {
     pub(super) key: LockKey,
-    pub(super) pause: Option<Arc<Pause>>,
+    /// In words that may be shown.
+    pause: Option<String>,
 }
 
 impl Busy {
+    pub(super) fn new(key: LockKey, pause: Option<Arc<Pause>>, reporting: &Reporting) -> Self {
+        let pause = pause.map(|pause| pause.words(reporting.show(&key)));
+        Self { key, pause }
+    }
+
     pub(crate) fn error(&self) -> LockError {
         let key = self.key.as_str();
         let Some(pause) = &self.pause else { return LockError::busy(key) };
-        LockError::new(LockErrorKind::Busy, pause.to_string()).with_key(key)
+        LockError::new(LockErrorKind::Busy, pause.clone()).with_key(key)
     }
 }
 
@@ -133,8 +141,8 @@ impl Acquirer {
                 Err(LockError::done(attempt.key.as_str()))
             }
             Ok(Acquisition::Busy | Acquisition::Done) => {
-                let busy = Busy { key: attempt.key.clone(), pause: attempt.pause() };
-                Ok(Answer::Busy(busy, stake))
+                let (key, pause) = (attempt.key.clone(), attempt.pause());
+                Ok(Answer::Busy(Busy::new(key, pause, &self.link.reporting), stake))
             }
             Ok(Acquisition::Granted { fencing_token, since, permit }) => {
                 let attempt = match permit {
@@ -165,7 +173,7 @@ impl Acquirer {
         let key = ticket.key();
         self.gate.check(key)?;
         self.staged(key)?;
-        let stake = self.waiters.enter_alone(key);
+        let stake = self.waiters.enter_alone(&LineKey::Lock(key.clone()));
         let now = self.link.backend.now();
         let identity = terms.identity.clone().or_else(|| ticket.request_id());
         let owner = self.prefix.token(now, ReleasedBy::Script, identity.as_ref());

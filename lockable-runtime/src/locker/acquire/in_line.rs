@@ -13,10 +13,9 @@ use crate::lease::{Lease, Tenure, schedule};
 use crate::telemetry::{self, Hold, Waiting};
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
-use crate::types::key::LockKey;
+use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
 use crate::types::pause::Pause;
-use crate::types::permit::Lane;
 use crate::types::redact::DisplayKey;
 use crate::waiters::{Granted, Heard, Stake, Turn};
 
@@ -27,9 +26,7 @@ const LOST_TURNS: u32 = 5;
 /// A call that waits in line.
 pub(super) struct InLine<'a> {
     pub(super) acquirer: &'a Acquirer,
-    pub(super) key: &'a LockKey,
-    /// Where the call waits for any permit of the key.
-    lane: Option<&'a Arc<Lane>>,
+    line: &'a LineKey,
     terms: &'a Terms,
     /// When the call began: its limit counts from here.
     pub(super) start: Moment,
@@ -51,14 +48,13 @@ enum NoTurn {
 impl<'a> InLine<'a> {
     pub(super) fn new(
         acquirer: &'a Acquirer,
-        key: &'a LockKey,
-        lane: Option<&'a Arc<Lane>>,
+        line: &'a LineKey,
         terms: &'a Terms,
         start: Moment,
         stake: Stake,
         has_tried: bool,
     ) -> Self {
-        Self { acquirer, key, lane, terms, start, stake, has_tried, lost_turns: 0 }
+        Self { acquirer, line, terms, start, stake, has_tried, lost_turns: 0 }
     }
 
     /// Waits behind the calls of this process that wait already, as long as the terms say.
@@ -67,7 +63,7 @@ impl<'a> InLine<'a> {
     /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile is passed to the next
     /// waiter.
     pub(super) async fn wait(mut self) -> Result<LockGuard, LockError> {
-        let (gate, key) = (&self.acquirer.gate, self.key);
+        let (gate, key) = (&self.acquirer.gate, self.line.key());
         let waiting = pin!(async {
             match self.terms.wait.limit() {
                 None => self.turns().await,
@@ -83,7 +79,7 @@ impl<'a> InLine<'a> {
         if rest.is_zero() && self.has_tried {
             return Err(self.busy(limit, None));
         }
-        let line = self.line();
+        let line = self.line;
         let (heard, pause) = {
             let mut turns = pin!(self.turns());
             let timer = || acquirer.link.backend.timer(rest);
@@ -104,12 +100,12 @@ impl<'a> InLine<'a> {
         let mut stake = self.stake.take();
         stake.asks();
         // Boxed, because every call that waits has the space for this and hardly one needs it.
-        let ask = self.acquirer.ask(self.key.clone(), self.lane, self.terms, stake);
+        let ask = self.acquirer.ask(self.line.key().clone(), self.line.lane(), self.terms, stake);
         match Box::pin(ask).await? {
             Answer::Granted(guard) => Ok(guard),
             Answer::Busy(busy, stake) => {
                 stake.ends(Heard::Busy);
-                Err(self.busy(limit, busy.pause))
+                Err(self.acquirer.wait_limit_reached(&busy, self.terms, limit, self.start))
             }
         }
     }
@@ -124,20 +120,20 @@ impl<'a> InLine<'a> {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
             let is_claim = unclaimed.is_some();
             // The same from turn to turn: a call that lost one has its old place.
-            let stake = (&self.stake, self.terms, self.lane);
-            let turn = waiters.turn(self.line(), stake, heard, unclaimed.take());
+            let stake = (&self.stake, self.terms);
+            let turn = waiters.turn(self.line, stake, heard, unclaimed.take());
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
             match self.begin(turn, is_claim, &waiting) {
                 Ok(guard) => {
-                    link.count(self.key, Outcome::Granted);
+                    link.count(self.line.key(), Outcome::Granted);
                     return Ok(guard);
                 }
                 Err(NoTurn::Unclaimed(turn)) => unclaimed = Some(turn),
                 Err(NoTurn::TooLate) => self.lost_turns += 1,
             }
         }
-        Err(LockError::too_late(self.key.as_str()))
+        Err(LockError::too_late(self.line.key().as_str()))
     }
 
     fn has_heard(&self) -> bool {
@@ -172,7 +168,7 @@ impl<'a> InLine<'a> {
         telemetry::handed_off(self.terms.label, is_passed_on);
         let attempt = Arc::clone(turn.held());
         let mut stake = self.stake.take();
-        if self.lane.is_some() {
+        if self.line.lane().is_some() {
             stake.moves(&attempt.key);
         }
         let lease = self.acquirer.lease(attempt, fencing_token, tenure, self.terms);
@@ -203,27 +199,22 @@ impl<'a> InLine<'a> {
             _ => return self.busy(limit, pause),
         };
         let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
-        Fault { message, ..fault }.about(self.key, &link.reporting)
-    }
-
-    /// The name of the line in which it waits.
-    fn line(&self) -> &'a LockKey {
-        self.lane.map_or(self.key, |lane| &lane.line)
+        Fault { message, ..fault }.about(self.line.key(), &link.reporting)
     }
 
     fn busy(&self, limit: Duration, pause: Option<Arc<Pause>>) -> LockError {
-        let busy = Busy { key: self.key.clone(), pause };
+        let busy = Busy::new(self.line.key().clone(), pause, &self.acquirer.link.reporting);
         self.acquirer.wait_limit_reached(&busy, self.terms, limit, self.start)
     }
 
     /// Whether a call of this locker holds the lock.
     fn holds(&self) -> bool {
-        self.acquirer.leases(self.key).iter().any(Lease::is_held)
+        self.acquirer.leases(self.line.key()).iter().any(Lease::is_held)
     }
 
     /// The key as events show it, with the label of the call's lock.
     pub(super) fn shown_key(&self) -> DisplayKey<'a> {
-        self.acquirer.link.reporting.show(self.key).labeled(self.terms.label)
+        self.acquirer.link.reporting.show(self.line.key()).labeled(self.terms.label)
     }
 
     fn waited(&self) -> Duration {

@@ -15,6 +15,7 @@ use crate::telemetry::{self, Acquiring};
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
 use crate::types::permit::Permits;
 use crate::waiters::{Entered, Heard};
@@ -100,7 +101,8 @@ async fn try_and_wait(
             }
         },
     };
-    let in_line = InLine::new(acquirer, &key, None, terms, start, stake, has_tried);
+    let line = LineKey::Lock(key);
+    let in_line = InLine::new(acquirer, &line, terms, start, stake, has_tried);
     let shown = in_line.shown_key();
     // Boxed, because a call that finds the lock free does not need the space.
     let mut waiting = Box::pin(in_line.wait());

@@ -13,8 +13,9 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::lanes::{Lanes, Occupied};
+use crate::types::line_key::LineKey;
 use crate::types::options::{Terms, Wait};
-use crate::types::permit::{Family, Lane};
+use crate::types::permit::{Family, Lane, LaneNumber};
 use crate::waiters::Heard;
 
 /// Acquires one of the permits of the key, as [`acquire`](super::acquire) does for one lock.
@@ -33,18 +34,21 @@ pub(super) async fn acquire_permit(
     terms: &Terms,
     start: Moment,
 ) -> Result<Tried, LockError> {
-    acquirer.gate.check(&key)?;
-    let permits = terms.permits.count()?;
     let of_all = Family::of_permit(&key);
-    let shown = acquirer.link.reporting.show(&key).labeled(terms.label);
+    let is_of_all = of_all.is_some();
+    let family = of_all.unwrap_or_else(|| Family::with_key(key));
+    acquirer.gate.check(family.key())?;
+    let permits = terms.permits.count()?;
+    let shown = acquirer.link.reporting.show(family.key()).labeled(terms.label);
     let call = async {
-        if let Some(family) = of_all {
-            let line = Family::line_of_all(&key);
+        let family = family.clone();
+        if is_of_all {
+            let number = LaneNumber::next_of_all();
             // Its places in the queue are to be next to each other, so it asks for them at once.
             let asks = !terms.wait.can_wait();
-            return in_line(acquirer, Lane { family, line, permits }, terms, start, asks).await;
+            return in_line(acquirer, Lane { family, number, permits }, terms, start, asks).await;
         }
-        in_lane(acquirer, Family::with_key(key.clone()), permits, terms, start).await
+        in_lane(acquirer, family, permits, terms, start).await
     };
     let mut call = pin!(call);
     if terms.wait == Wait::Never {
@@ -78,8 +82,8 @@ async fn in_lane(
         acquirer.link.count(&key, Outcome::Busy);
         return busy(acquirer, key, terms, start);
     };
-    let line = family.member(place.number);
-    match in_line(acquirer, Lane { family, line, permits }, terms, start, asks).await? {
+    let number = LaneNumber::OneOf(place.number);
+    match in_line(acquirer, Lane { family, number, permits }, terms, start, asks).await? {
         Tried::Granted(guard) => Ok(Tried::Granted(guard.in_lane(place))),
         busy @ Tried::Busy(_) => Ok(busy),
     }
@@ -93,12 +97,11 @@ async fn in_line(
     start: Moment,
     asks: bool,
 ) -> Result<Tried, LockError> {
-    let key = lane.family.key().clone();
-    let lane = Arc::new(lane);
-    let mut stake = acquirer.waiters.enter_alone(&lane.line);
+    let line_key = LineKey::Lane(Arc::new(lane));
+    let mut stake = acquirer.waiters.enter_alone(&line_key);
     if asks {
         stake.asks();
-        match acquirer.ask(key.clone(), Some(&lane), terms, stake).await? {
+        match acquirer.ask(line_key.key().clone(), line_key.lane(), terms, stake).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
             Answer::Busy(found, stake) if !terms.wait.can_wait() => {
                 stake.ends(Heard::Busy);
@@ -108,7 +111,7 @@ async fn in_line(
         }
     }
     stake.waits();
-    let in_line = InLine::new(acquirer, &key, Some(&lane), terms, start, stake, asks);
+    let in_line = InLine::new(acquirer, &line_key, terms, start, stake, asks);
     Box::pin(in_line.wait()).await.map(Tried::Granted)
 }
 
@@ -146,7 +149,7 @@ mod tests {
     use crate::locker::Locker;
 
     /// Else no operator could stop its holder, and no change of its lock would be heard.
-    /// Method: the first lane of a process, whose line has the name of the first permit, gets the second one.
+    /// Method: the first lane of a process, whose number is that of the first permit, gets the second one.
     #[tokio::test(start_paused = true)]
     async fn a_permit_is_known_by_its_own_name() {
         let on = || Locker::builder().url("memory://waited-permit").connect_lazy().unwrap();
@@ -195,6 +198,30 @@ mod tests {
         drop(late);
         acquirer.settled(family.key()).await;
         assert!(acquirer.lanes.of(&family, 2).try_enter().is_none());
+    }
+
+    /// Else the calls for that lock, and those for permits, would have each other's turns.
+    /// Method: each text that could name a line of the calls that wait for permits.
+    #[tokio::test(start_paused = true)]
+    async fn no_lock_has_the_name_of_a_line_of_permits() {
+        let locker = Locker::in_memory();
+        let held = [
+            locker.lock("k").permits(2).acquire().await.unwrap(),
+            locker.lock("k").permits(2).acquire().await.unwrap(),
+        ];
+        let all = locker.lock("k").all_permits(2).acquire();
+        let look = async {
+            locker.link().backend.timer(Duration::from_millis(1)).await;
+            let lines = (0..1_000).map(|line| format!("disLock:{{k}}#1:all:{line}"));
+            let permits = (0..3).map(|number| format!("disLock:{{k}}#{number}"));
+            let names = lines.chain(permits).chain(["disLock:k".into(), "disLock:{k}".into()]);
+            let keys = names.map(|name| LockKey::new(name).unwrap());
+            let waiting = keys.filter(|key| locker.acquirer().waiting(key) > 0).count();
+            drop(held);
+            waiting
+        };
+        let (all, waiting) = tokio::join!(all, look);
+        assert!(all.is_ok() && waiting == 0, "{waiting} locks");
     }
 
     /// Goal: a call for all permits that has waited at the gate, and waits for the lanes of its process then.

@@ -168,7 +168,8 @@ impl All<'_> {
         let Some((gate, permits)) = self.keys.split_first() else { return Ok(None) };
         let Some(family) = Family::of_gate(gate) else { return Ok(None) };
         let at_gate = Terms { permits: Permits::OneLock, ..self.terms.clone() };
-        let Tried::Granted(gate) = self.one(gate, &at_gate).await? else {
+        let about = |error: LockError| error.with_key(family.key().as_str());
+        let Tried::Granted(gate) = self.one(gate, &at_gate).await.map_err(about)? else {
             return Ok(Some(family.into_key().into()));
         };
         let busy = self.fill_behind_gate(permits, &gate, held).await;

@@ -27,16 +27,51 @@ fn hashed(key: &str) -> &str {
 }
 
 proptest! {
-    /// Over an alphabet of the characters that the names of companion keys are made of.
+    /// Over an alphabet of the characters that our names are made of.
     #[test]
-    fn no_two_locks_share_a_queue(one in "[{}:a]{1,6}", other in "[{}:a]{1,6}") {
-        let (Ok(one), Ok(other)) = (LockKey::new(one), LockKey::new(other)) else { return Ok(()) };
+    fn no_two_keys_share_a_name(
+        prefix in "([{}:a]{1,3})?", one in "[{}:#a01]{1,6}", other in "[{}:#a01]{1,6}", is_tag: bool,
+    ) {
         let namespace = Namespace::default();
+        let other = if is_tag { format!("{{{one}}}") } else { other };
+        let keys = [one, other].map(|text| namespace.key(&prefix, &text));
+        let [Ok(one), Ok(other)] = keys else { return Ok(()) };
         let queue = namespace.queue(&one).to_string();
         prop_assert_eq!(hashed(&queue), hashed(one.as_str()));
-        let others = namespace.queue(&other).to_string();
-        prop_assert!(one == other || others != queue, "{} is shared", queue);
+        let [ours, theirs] = [&one, &other].map(|key| names(&namespace, key, prefix.len()));
+        let shared = ours.iter().find(|name| theirs.contains(name));
+        prop_assert!(one == other || shared.is_none(), "{shared:?} of `{one}` and `{other}`");
     }
+
+    /// Goal: no text that a user can give names a permit, a gate, a queue or a fence counter of another key.
+    /// Method: each of their names, behind every prefix that it can begin with.
+    #[test]
+    fn no_key_has_the_name_of_what_belongs_to_another(
+        namespace in "[:#a]{1,3}", prefix in "([{}:a]{1,3})?", text in "[{}:#a01]{1,6}",
+    ) {
+        let namespace = Namespace::new(&namespace).unwrap();
+        let Ok(key) = namespace.key(&prefix, &text) else { return Ok(()) };
+        let fence = namespace.fence(Slot::of(&key)).to_string();
+        for name in names(&namespace, &key, prefix.len()).into_iter().chain([fence]) {
+            for (at, _) in name.char_indices() {
+                let (prefix, text) = name.split_at(at);
+                let is_key = namespace.key(prefix, text).is_ok();
+                prop_assert!(!is_key, "`{prefix}` and `{text}` name what belongs to `{key}`");
+            }
+        }
+    }
+}
+
+/// The names of what belongs to a key, but not of the lock itself, and not of a fence counter, which a slot shares.
+fn names(namespace: &Namespace, key: &LockKey, prefix: usize) -> Vec<String> {
+    let mut names = vec![namespace.queue(key).to_string()];
+    if let Ok(family) = Family::of(key, prefix) {
+        let all = family.all(64).unwrap();
+        let gate = all.first().map(|gate| namespace.queue(gate).to_string());
+        names.extend([namespace.queue_of(&family).to_string()].into_iter().chain(gate));
+        names.extend(all.iter().map(ToString::to_string));
+    }
+    names
 }
 
 #[test]

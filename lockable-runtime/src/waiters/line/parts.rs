@@ -10,7 +10,6 @@ use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::options::Ttl;
-use crate::types::permit::Lane;
 use crate::types::token::FencingToken;
 
 /// A turn may be passed on for this long; other processes wait meanwhile.
@@ -46,8 +45,6 @@ pub(crate) struct Waiter<C> {
     pub(crate) is_once: bool,
     pub(crate) identity: Option<RequestId>,
     pub(crate) label: &'static Label,
-    /// What it waits for, where that is any permit of a key.
-    pub(crate) lane: Option<Arc<Lane>>,
     pub(crate) answer: C,
 }
 

@@ -11,6 +11,7 @@ use crate::types::options::{Terms, Ttl};
 use crate::types::token::FencingToken;
 
 const KEY: LockKey = LockKey::from_static("k");
+const LINE: LineKey = LineKey::Lock(KEY);
 
 fn lease(key: &LockKey) -> Lease {
     let attempt = Arc::new(Attempt::drawn(key.clone(), Ttl::DEFAULT));
@@ -152,14 +153,14 @@ fn a_limit_of_zero_is_busy_where_others_are() {
 #[test]
 fn the_end_of_a_try_is_noted_once_and_only_where_it_is_awaited() {
     let table = Table::default();
-    let awaits = |at| table.change(at, |stakes| stakes.awaits_try(&KEY, tokio_time()));
+    let awaits = |at| table.change(at, |stakes| stakes.awaits_try(&LINE, tokio_time()));
     let (_, first) = table.enters(Wait::Never);
     let (_, second) = table.enters(Wait::Never);
     let (_, third) = table.enters(Wait::Never);
     assert_eq!(table.leaves(first, Role::Asks).awaited, None);
     let (_, waits) = table.enters(Wait::Forever);
     assert!(awaits(waits));
-    assert_eq!(table.leaves(second, Role::Asks).awaited, Some(KEY));
+    assert_eq!(table.leaves(second, Role::Asks).awaited, Some(LINE));
     assert_eq!(table.leaves(third, Role::Asks).awaited, None);
     assert!(!awaits(waits), "no call asks any more");
 }
@@ -171,7 +172,7 @@ fn nothing_is_awaited_behind_a_holder() {
     let (_, waits) = table.enters(Wait::Forever);
     let awaits = table.change(waits, |stakes| {
         stakes.asking += 1;
-        stakes.awaits_try(&KEY, tokio_time())
+        stakes.awaits_try(&LINE, tokio_time())
     });
     assert!(!awaits);
 }

@@ -209,11 +209,12 @@ async fn questions_without_an_answer_in_time_let_others_be_asked() {
     const LOCKS: usize = 300;
     let (slow, waiters) = slow_waiters();
     slow.question_takes.store(3_600_000, Relaxed);
-    let keys: Vec<_> = (0..LOCKS).map(|n| LockKey::new(n.to_string()).unwrap()).collect();
+    let keys = (0..LOCKS).map(|n| LockKey::new(n.to_string()).unwrap());
+    let lines: Vec<_> = keys.map(LineKey::Lock).collect();
     let terms = Terms::default();
-    let stakes: Vec<_> = keys.iter().map(|key| stake_in(&waiters, key)).collect();
-    let call = |(key, stake)| waiters.turn(key, (stake, &terms, None), Heard::Busy, None);
-    let _calls: Vec<_> = keys.iter().zip(&stakes).map(call).collect();
+    let stakes: Vec<_> = lines.iter().map(|line| stake_in(&waiters, line.key())).collect();
+    let call = |(line, stake)| waiters.turn(line, (stake, &terms), Heard::Busy, None);
+    let _calls: Vec<_> = lines.iter().zip(&stakes).map(call).collect();
     settle().await;
     assert!(slow.questions.load(Relaxed) < LOCKS);
     elapse(1_000).await;

@@ -10,6 +10,7 @@ use crate::types::clock::{timer_on, tokio_time, within};
 mod lateness;
 
 static KEY: LockKey = LockKey::from_static("k");
+static LINE: LineKey = LineKey::Lock(LockKey::from_static("k"));
 
 /// The stake of a call that waits, as if another holder had the lock.
 fn stake(waiters: &Waiters) -> Stake {
@@ -40,7 +41,7 @@ async fn turn(waiters: &Waiters) -> Turn {
 async fn turn_of(waiters: &Waiters, fair: bool) -> Turn {
     let (terms, stake) = (Terms { fair, ..Terms::default() }, stake(waiters));
     let limit = || waiters.lines.link.backend.timer(Duration::from_secs(60));
-    let call = waiters.turn(&KEY, (&stake, &terms, None), Heard::Busy, None);
+    let call = waiters.turn(&LINE, (&stake, &terms), Heard::Busy, None);
     within(limit, call).await.expect("no turn comes").unwrap()
 }
 
@@ -53,7 +54,7 @@ async fn is_held(waiters: &Waiters) -> bool {
 }
 
 fn has_line(waiters: &Waiters) -> bool {
-    waiters.lines.look(&KEY, |_| ()).is_some()
+    waiters.lines.look(&LINE, |_| ()).is_some()
 }
 
 fn token(turn: &Turn) -> u64 {
@@ -101,10 +102,10 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
         unreachable!("no other call is there")
     };
     let (terms, stake) = (Terms::default(), stake(&waiters));
-    let _call = waiters.turn(&KEY, (&stake, &terms, None), Heard::Nothing, None);
-    assert!(matches!(waiters.heard(&KEY), Heard::Nothing));
+    let _call = waiters.turn(&LINE, (&stake, &terms), Heard::Nothing, None);
+    assert!(matches!(waiters.heard(&LINE), Heard::Nothing));
     trying.waits();
-    assert!(matches!(waiters.heard(&KEY), Heard::Busy));
+    assert!(matches!(waiters.heard(&LINE), Heard::Busy));
 }
 
 /// The grant is published, and the call had subscribed before it asked.
@@ -172,9 +173,9 @@ async fn a_lost_turn_is_withdrawn() {
 async fn a_claim_is_a_new_grant_of_the_same_attempt() {
     let waiters = waiters();
     let (terms, stake) = (Terms::default(), stake(&waiters));
-    let first = waiters.turn(&KEY, (&stake, &terms, None), Heard::Nothing, None).await.unwrap();
+    let first = waiters.turn(&LINE, (&stake, &terms), Heard::Nothing, None).await.unwrap();
     let (attempt, token_of_first) = (Arc::clone(&first.granted.attempt), token(&first));
-    let again = waiters.turn(&KEY, (&stake, &terms, None), Heard::Busy, Some(first)).await.unwrap();
+    let again = waiters.turn(&LINE, (&stake, &terms), Heard::Busy, Some(first)).await.unwrap();
     assert!(Arc::ptr_eq(&again.granted.attempt, &attempt) && token(&again) > token_of_first);
     again.release().await.unwrap();
     assert!(!has_line(&waiters));

@@ -95,7 +95,7 @@ async fn take_again(connection: &Connection, attempt: &Attempt) -> Result<Acquis
 /// queue.
 async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Failed> {
     let Some(asker) = Asker::of(attempt) else { return Ok(Acquisition::Busy) };
-    let words = |fault| fault::of_queue(fault, &connection.names.namespace, &attempt.key);
+    let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt);
     let found = connection.run(&OneOf(asker)).await.map_err(|failed| failed.map(words))?;
     let (QueueReply::Granted { fence }, permit, _) = found else {
         connection.run(&LeaveAll(asker)).await?;

@@ -18,7 +18,7 @@ use crate::backend::redis::wire::{command, server};
 use crate::check::{Code, Finding, Severity};
 use crate::types::clock::boot_time;
 use crate::types::namespace::Channels;
-use crate::types::permit::{Family, Lane};
+use crate::types::permit::{Family, Lane, LaneNumber};
 
 /// The one step with keys in several slots.
 const TOGETHER: &str = "renewing locks together";
@@ -78,8 +78,8 @@ fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
 /// A permit that is taken and given back.
 fn permits(Probe { key, origin, prefix, names, .. }: &Probe) -> Vec<Step> {
     let Ok(family) = Family::of(key, prefix.len()) else { return Vec::new() };
-    let lane = Lane { line: family.member(1), family, permits: 2 };
-    let attempt = attempt(&lane.line, *origin, 1);
+    let lane = Lane { family, number: LaneNumber::OneOf(1), permits: 2 };
+    let attempt = attempt(&lane.family.member(1), *origin, 1);
     let asker = Asker { attempt: &attempt, lane: &lane };
     vec![
         Step::script("taking a permit", names.command(&TakeOne(asker))),

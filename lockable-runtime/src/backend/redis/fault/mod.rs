@@ -21,7 +21,7 @@ pub(crate) use opening::{Stage, of_first_answer};
 #[cfg(feature = "tls")]
 pub(crate) use tls::NoRootCertificates;
 
-use crate::backend::Fault;
+use crate::backend::{Attempt, Fault};
 use crate::types::error::{Cause, LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
@@ -114,12 +114,15 @@ pub(crate) fn of_fence(mut fault: Fault, namespace: &Namespace, key: &LockKey) -
 }
 
 /// A fault in asking for a place in the queue, which names the companion key where that is the reason.
-pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, key: &LockKey) -> Fault {
+pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, attempt: &Attempt) -> Fault {
     if fault.message.contains("at the fence counter") {
-        return of_fence(fault, namespace, key);
+        return of_fence(fault, namespace, &attempt.key);
     }
     if fault.message.contains("at the queue") {
-        let queue = namespace.queue(key);
+        let queue = match &attempt.lane {
+            None => namespace.queue(&attempt.key),
+            Some(lane) => namespace.queue_of(&lane.family),
+        };
         fault.message = format!("the queue `{queue}` holds other data; delete or rename it");
     }
     fault

@@ -27,7 +27,7 @@ use crate::backend::{Attempt, Renewal};
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
-use crate::types::permit::{Family, Lane};
+use crate::types::permit::{Family, Lane, LaneNumber};
 use crate::types::slot::{SLOTS, Slot};
 use crate::types::token::OwnerToken;
 
@@ -131,7 +131,7 @@ fn naturals(reply: &Value, count: usize) -> Option<Vec<u64>> {
 
 fn lane() -> Lane {
     let family = Family::with_key(LockKey::from_static("{k}"));
-    Lane { line: family.member(1), family, permits: 3 }
+    Lane { family, number: LaneNumber::OneOf(1), permits: 3 }
 }
 
 /// The value of a pause stands behind a reply that is no grant, and nowhere else.

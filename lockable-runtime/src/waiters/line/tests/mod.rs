@@ -120,7 +120,7 @@ impl Case {
 
 fn waiter(number: u64, name: &'static str, is_fair: bool) -> Waiter<&'static str> {
     let (ttl, label) = (Ttl::DEFAULT, Default::default());
-    Waiter { number, ttl, is_fair, is_once: false, identity: None, label, lane: None, answer: name }
+    Waiter { number, ttl, is_fair, is_once: false, identity: None, label, answer: name }
 }
 
 fn delivered(actions: &Actions<&'static str>) -> Option<&'static str> {

@@ -83,7 +83,6 @@ impl Process {
             is_once: false,
             identity: None,
             label: Default::default(),
-            lane: None,
             answer: number,
         };
         // Without a try to wait for, it has tried itself.

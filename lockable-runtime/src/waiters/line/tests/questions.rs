@@ -217,7 +217,6 @@ fn what_a_newcomer_has_heard_is_known_to_the_line() {
             is_once: false,
             identity: None,
             label: Default::default(),
-            lane: None,
             answer: "",
         };
         case.line.joined(waiter, heard, Behind::Holder, case.now);

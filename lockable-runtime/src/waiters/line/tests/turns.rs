@@ -1,7 +1,7 @@
 //! Turns: what they are, passing them on, and how they end.
 
 use super::*;
-use crate::types::permit::{Family, Lane};
+use crate::types::permit::{Family, Lane, LaneNumber};
 
 #[test]
 fn the_answer_and_the_message_of_a_grant_begin_one_turn() {
@@ -127,7 +127,6 @@ fn a_lock_that_is_not_surely_held_is_not_passed_on() {
                 is_once: false,
                 identity: None,
                 label: Default::default(),
-                lane: None,
                 answer: "a",
             };
             line.joined(waiter, Heard::Nothing, Behind::Holder, start);
@@ -175,7 +174,7 @@ fn a_turn_that_a_newer_grant_has_replaced_is_withdrawn() {
 
 fn lane() -> Arc<Lane> {
     let family = Family::of(&LockKey::from_static("k"), 0).unwrap();
-    Arc::new(Lane { line: family.member(1), family, permits: 2 })
+    Arc::new(Lane { family, number: LaneNumber::OneOf(1), permits: 2 })
 }
 
 fn of_lane(lane: &Arc<Lane>) -> Arc<Attempt> {

@@ -1,0 +1,32 @@
+//! What tells the lines of a process from each other: no text, which could also be the key of a lock.
+
+use std::sync::Arc;
+
+use crate::types::key::LockKey;
+use crate::types::permit::Lane;
+
+/// One line of calls of this process.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum LineKey {
+    /// Of the calls for one lock.
+    Lock(LockKey),
+    /// Of the call in a lane.
+    Lane(Arc<Lane>),
+}
+
+impl LineKey {
+    /// The key that its calls are for, which errors name.
+    pub(crate) fn key(&self) -> &LockKey {
+        match self {
+            Self::Lock(key) => key,
+            Self::Lane(lane) => lane.family.key(),
+        }
+    }
+
+    pub(crate) fn lane(&self) -> Option<&Arc<Lane>> {
+        match self {
+            Self::Lock(_) => None,
+            Self::Lane(lane) => Some(lane),
+        }
+    }
+}
