@@ -40,7 +40,8 @@ impl LockRequest {
     /// When the future is awaited:
     ///
     /// - [`InvalidKey`](LockErrorKind::InvalidKey), [`InvalidOption`](LockErrorKind::InvalidOption), also for
-    ///   [`wait`](LockRequest::wait) and [`once`](LockRequest::once), which have no meaning here,
+    ///   [`wait`](LockRequest::wait) and [`once`](LockRequest::once), which have no meaning here, and for
+    ///   [`permits`](LockRequest::permits) and [`OnLost::Finish`](crate::OnLost::Finish), which let several be at work;
     ///   [`NotConfigured`](LockErrorKind::NotConfigured) and [`is_held_by_caller`](LockError::is_held_by_caller);
     /// - [`Refused`](LockErrorKind::Refused) and [`WrongType`](LockErrorKind::WrongType), if that happens to the first
     ///   campaign; later ones are repeated;
