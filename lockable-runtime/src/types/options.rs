@@ -373,6 +373,21 @@ mod tests {
     }
 
     #[test]
+    fn a_leader_has_no_terms_that_end_its_campaigns_or_let_others_lead() {
+        let refused = |mut terms: Terms| terms.lead().unwrap_err().to_string();
+        let terms = Terms::default;
+        for (error, option) in [
+            (refused(Terms { wait: Wait::AtMost(Duration::MAX), ..terms() }), "wait"),
+            (refused(Terms { once: Some(Once::ByHand), ..terms() }), "once"),
+            (refused(Terms { on_lost: OnLost::Finish, ..terms() }), "on_lost"),
+            (refused(Terms { permits: Permits::OneOf(2), ..terms() }), "permits"),
+        ] {
+            assert!(error.contains(&format!("leave `{option}` out")), "{error}");
+        }
+        assert!(terms().lead().is_ok());
+    }
+
+    #[test]
     fn the_fence_outlives_the_lease_tenfold() {
         assert_eq!(ttl(10_000).fence_life(), Duration::from_secs(600));
         assert_eq!(ttl(120_000).fence_life(), Duration::from_secs(1_200));
