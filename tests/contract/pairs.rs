@@ -3,7 +3,8 @@
 use std::future::pending;
 use std::time::Duration;
 
-use lockable_runtime::{LockErrorKind, Locker, OnLost, distributed_lock};
+use lockable_runtime::{LockErrorKind, LockRequest, Locker, OnLost, distributed_lock};
+use tokio::time::Instant;
 
 use crate::fixture::{AMPLE, KEY, Store, drained};
 
@@ -13,11 +14,13 @@ every_backend! { one_thread: [
     an_extension_lasts_for_every_lock_of_a_call,
     a_run_that_ends_in_another_process_is_not_done,
     all_permits_are_tickets_of_one_each,
+    a_leader_that_resigns_leaves_its_minimum_hold,
 ] }
 
 every_claim! { memory_alone: Memory, one_thread, [
     every_kind_of_body_may_finish,
     a_body_that_finished_after_its_loss_is_not_done,
+    a_maximum_hold_counts_from_the_end_of_the_wait,
 ] }
 
 /// Makes the claim about a request of each kind, and the names of its locks.
@@ -143,5 +146,31 @@ async fn a_body_that_finished_after_its_loss_is_not_done(store: &Store) {
     let locker = store.locker().await;
     for _ in 0..2 {
         assert_eq!(call(&locker, store.short(), store).await, Some(7));
+    }
+}
+
+async fn a_leader_that_resigns_leaves_its_minimum_hold(store: &Store) {
+    let locker = store.locker().await;
+    locker.lock("a").min_hold(AMPLE).lead(|_| async {}).await.unwrap();
+    assert_eq!(taken(store), ["disLock:a"]);
+    store.lose_all_data();
+}
+
+/// Method: the holders are there until the ends of their leases.
+async fn a_maximum_hold_counts_from_the_end_of_the_wait(store: &Store) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let (lease, most) = (3 * store.short(), store.short());
+    let plain: fn(&Locker) -> LockRequest = |locker| locker.lock("a");
+    let permit: fn(&Locker) -> LockRequest = |locker| locker.lock("a").permits(2);
+    for (request, holders) in [(plain, 1), (permit, 2)] {
+        let mut held = Vec::new();
+        for _ in 0..holders {
+            held.push(request(&other).expire(lease).acquire().await.unwrap());
+        }
+        let start = Instant::now();
+        let call = request(&locker).renew().max_hold(most).wait(AMPLE);
+        assert!(call.run(pending::<()>()).await.unwrap_err().is_max_hold_reached());
+        let passed = start.elapsed();
+        assert!(passed > lease + most / 2, "{passed:?}");
     }
 }
