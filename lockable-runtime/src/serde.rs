@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_ticket_is_text_checked_when_read() {
-        let text = "lockable-ticket:1:00000000000000ff:7:1f0c9a57d2e84b36.1764000000123456:k%3A7";
+        let parts = "00000000000000ff:7:1f0c9a57d2e84b36.1764000000123456:k%3A7";
+        let text = format!("lockable-ticket:2:b4fe791f9c77ab40:{parts}");
         let ticket: Ticket = text.parse().unwrap();
         assert_eq!(to_value(&ticket).unwrap(), json!(text));
         assert_eq!(back(&ticket), ticket);

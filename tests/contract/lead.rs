@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use lockable_runtime::{Leading, LockErrorKind, Locker};
+use lockable_runtime::{Leading, LockErrorKind, Locker, OnLost};
 use lockable_tests::wait;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -147,6 +147,8 @@ async fn what_no_campaign_can_win_ends_them(store: &Store) {
         (locker.lock(""), LockErrorKind::InvalidKey),
         (locker.lock(KEY).wait(LIMIT), LockErrorKind::InvalidOption),
         (locker.lock(KEY).once(), LockErrorKind::InvalidOption),
+        (locker.lock(KEY).permits(2), LockErrorKind::InvalidOption),
+        (locker.lock(KEY).on_lost(OnLost::Finish), LockErrorKind::InvalidOption),
         (locker.lock(KEY).max_hold(Duration::ZERO), LockErrorKind::InvalidOption),
     ] {
         assert_eq!(request.lead(body).await.unwrap_err().kind(), kind);

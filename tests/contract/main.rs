@@ -62,6 +62,7 @@ mod lead;
 mod leftovers;
 mod loss;
 mod once;
+mod pairs;
 mod pauses;
 mod permits;
 mod reentry;

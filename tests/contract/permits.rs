@@ -135,11 +135,15 @@ async fn impossible_numbers_of_permits_are_refused(store: &Store) {
             "{error}"
         );
     }
-    let error = one_of(&locker, 2).fair().acquire().await.unwrap_err();
-    assert!(
-        error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`fair`"),
-        "{error}"
-    );
+    for (request, option) in
+        [(one_of(&locker, 2).fair(), "`fair`"), (one_of(&locker, 2).once(), "`once`")]
+    {
+        let error = request.acquire().await.unwrap_err();
+        assert!(
+            error.kind() == LockErrorKind::InvalidOption && error.to_string().contains(option),
+            "{error}"
+        );
+    }
     assert_eq!(store.requests(), before);
 }
 

@@ -138,3 +138,34 @@ fn a_file_that_is_no_listing_is_refused() {
         assert!(code == 2 && said.contains(why), "{said}");
     }
 }
+
+#[test]
+fn only_the_holders_of_a_file_are_asked() {
+    let (server, [one, other, report]) = held();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("held.json");
+    fs::write(&file, with(&server.url(), &["ls", "order:1", "--json"]).1).unwrap();
+    let file = file.to_str().unwrap();
+    let ask = ["release", "--ids", file, "--yes", "--grace", "1m", "--reason", "move"];
+    let (code, said, why) = with(&server.url(), &ask);
+    assert!(code == 0 && said.contains("order:1: released by "), "{said}{why}");
+    let (code, why) = one.end();
+    assert!(code == Some(124) && why.contains("asked the holder to stop: move"), "{why}");
+    assert!(other.is_alive() && report.is_alive());
+}
+
+#[test]
+fn holds_that_are_taken_away_with_a_delay_are_no_ones_for_so_long() {
+    let server = Server::start();
+    let (admin, url) = (server.admin(), server.url());
+    admin.set("disLock:order:1", GONE);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("held.json");
+    fs::write(&file, with(&url, &["ls", "--json"]).1).unwrap();
+    let force = ["release", "--ids", file.to_str().unwrap(), "--force", "--delay", "1h", "--yes"];
+    let (code, said, why) = with(&url, &force);
+    assert!(code == 0 && said.contains("no one gets it for 1h"), "{said}{why}");
+    let (_, shown) = json(&url, &["show", "order:1"]);
+    assert_eq!(shown["kind"], "paused", "{shown}");
+    assert!(shown["remaining_ms"].as_u64().unwrap() > 3_000_000, "{shown}");
+}

@@ -112,6 +112,16 @@ fn a_holder_that_does_not_stop_is_not_paused() {
 }
 
 #[test]
+fn a_pause_that_begins_now_takes_the_place_of_a_minimum_hold() {
+    let server = Server::start();
+    let options = ["--expire", "1h", "--min-hold", "1h"];
+    assert_eq!(outcome(&mut run(&server.url(), &options, "true")).0, 0);
+    assert_eq!(json(&server.url(), &["show", "job"]).1["kind"], "kept-by-min-hold");
+    let (code, said, why) = with(&server.url(), &["pause", "job", "--for", "2h", "--now"]);
+    assert!(code == 0 && said.contains("job: paused until"), "{said}{why}");
+}
+
+#[test]
 fn a_lock_that_is_taken_away_with_a_delay_is_no_ones_for_so_long() {
     let (server, holder) = shop();
     let waiter = service(&server, "cart", "order:7", &["--wait"]);

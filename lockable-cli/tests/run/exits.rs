@@ -46,7 +46,9 @@ fn a_command_that_succeeded_is_not_repeated() {
     };
     assert_eq!(once(&[], "exit 7").0, 7);
     assert_eq!(once(&[], "kill -9 $$").0, 128 + 9);
-    assert_eq!(once(&["--max-hold", "100ms"], "sleep 60").0, 124);
+    for script in ["sleep 60", "trap 'exit 0' TERM; sleep 60 & wait"] {
+        assert_eq!(once(&["--max-hold", "100ms"], script).0, 124);
+    }
     assert_eq!(server.admin().get("disLock:job"), None);
     assert_eq!(once(&[], "echo ran"), (0, "ran\n".to_owned(), String::new()));
     assert!(server.admin().pttl("disLock:job") > 3_500_000);
@@ -198,6 +200,37 @@ fn mistakes_are_said_before_anything_runs() {
     assert!(mistake(&url, &["--prefix", "jo"]).contains("`b` for `job`"));
     assert!(mistake(&format!("{url}?prefix=jo"), &[]).contains("without its prefix"));
     assert!(mistake(&format!("{url}?prefx=jo"), &[]).contains("did you mean `prefix`?"));
+    for url in [format!("{url}?prefix =jo"), format!("{url}?prefix\u{a0}=jo")] {
+        assert!(mistake(&url, &[]).contains("write `prefix=` and its value"));
+        assert!(mistake("", &["--url", &url]).contains("write `prefix=` and its value"));
+    }
+}
+
+/// A lock, a permit, all permits, and several locks, each with `--max-hold` and with `--min-hold`.
+#[test]
+fn every_kind_of_command_has_its_hold_times() {
+    let server = Server::start();
+    let kinds: [(&[&str], &[&str]); 4] = [
+        (&["--key", "a"], &["a"]),
+        (&["--key", "a", "--permits", "2"], &["{a}#1"]),
+        (&["--key", "a", "--permits", "all:2"], &["{a}#1", "{a}#2"]),
+        (&["--key", "a", "--key", "b"], &["a", "b"]),
+    ];
+    let admin = server.admin();
+    for (kind, names) in kinds {
+        let run = |options: &[&str]| {
+            let mut lockable = lockable(&server.url());
+            outcome(lockable.arg("run").args(kind).args(options)).0
+        };
+        assert_eq!(run(&["--max-hold", "100ms", "--", "sleep", "60"]), 124, "{kind:?}");
+        assert_eq!(admin.command::<Vec<String>>(&["KEYS", "disLock:*"]), [""; 0], "{kind:?}");
+        assert_eq!(run(&["--expire", "1h", "--min-hold", "1h", "--", "true"]), 0, "{kind:?}");
+        let expected: Vec<_> = names.iter().map(|name| format!("disLock:{name}")).collect();
+        let mut kept: Vec<String> = admin.command(&["KEYS", "disLock:*"]);
+        kept.sort_unstable();
+        assert_eq!(kept, expected, "{kind:?}");
+        admin.flush();
+    }
 }
 
 #[test]

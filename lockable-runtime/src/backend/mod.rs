@@ -43,7 +43,7 @@ pub(crate) use memory::{Part, Snapshot};
 #[cfg(feature = "redis")]
 pub(crate) use redis::Redis;
 #[cfg(all(test, feature = "redis"))]
-pub(crate) use redis::{Before, LatestReleases, Times, sure};
+pub(crate) use redis::{Address, Before, LatestReleases, Times, sure};
 pub(crate) use revoking::{Audience, Revocation, Revoking, Verb};
 #[cfg(test)]
 pub(crate) use slow::Slow;

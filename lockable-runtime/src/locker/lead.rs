@@ -40,7 +40,8 @@ impl LockRequest {
     /// When the future is awaited:
     ///
     /// - [`InvalidKey`](LockErrorKind::InvalidKey), [`InvalidOption`](LockErrorKind::InvalidOption), also for
-    ///   [`wait`](LockRequest::wait) and [`once`](LockRequest::once), which have no meaning here,
+    ///   [`wait`](LockRequest::wait) and [`once`](LockRequest::once), which have no meaning here, and for
+    ///   [`permits`](LockRequest::permits) and [`OnLost::Finish`](crate::OnLost::Finish), which let several be at work;
     ///   [`NotConfigured`](LockErrorKind::NotConfigured) and [`is_held_by_caller`](LockError::is_held_by_caller);
     /// - [`Refused`](LockErrorKind::Refused) and [`WrongType`](LockErrorKind::WrongType), if that happens to the first
     ///   campaign; later ones are repeated;
@@ -275,9 +276,12 @@ mod tests {
     use tokio::time::{Instant, timeout};
 
     use super::*;
+    use crate::backend::{Fault, Link, Outcome, Stage};
     use crate::locker::Locker;
     use crate::telemetry::tests::logged;
     use crate::types::clock::skip;
+    use crate::types::key::LockKey;
+    use crate::types::options::Ttl;
 
     const LIMIT: Duration = Duration::from_secs(60);
 
@@ -328,6 +332,26 @@ mod tests {
         let error = timeout(LIMIT, leading).await.expect("it campaigns again").unwrap_err();
         let says = [LockError::is_lost, LockError::is_body_finished].map(|says| says(&error));
         assert_eq!(says, [true; 2], "{error}");
+    }
+
+    /// The fault of each acquisition, from the last one.
+    struct Faults(Mutex<Vec<LockErrorKind>>);
+
+    impl Stage for Faults {
+        fn next_fault(&self, _: &LockKey) -> Option<Fault> {
+            self.0.lock().unwrap().pop().map(|kind| Fault::new(kind, "staged"))
+        }
+
+        fn count(&self, _: &LockKey, _: Outcome) {}
+    }
+
+    /// Goal: campaigns that end when a server which was down refuses while it comes back.
+    #[tokio::test(start_paused = true)]
+    async fn campaigns_that_begin_in_an_outage_outlive_a_refusal() {
+        let faults = vec![LockErrorKind::Refused, LockErrorKind::Unavailable];
+        let link = Link::in_memory().staged(Arc::new(Faults(Mutex::new(faults))));
+        let locker = Locker::builder().on(link, Ttl::DEFAULT).unwrap();
+        assert_eq!(locker.lock("k").lead(|_| async { 7 }).await.unwrap(), 7);
     }
 
     /// Method: nothing polls the campaigns, which could drop the body.

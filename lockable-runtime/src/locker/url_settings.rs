@@ -35,18 +35,20 @@ pub(super) fn known(url: &str, readers: Readers) -> Result<Known, LockError> {
     let has_stray = refuse_shape(kind, url.trim_end())?;
     let mut ignored = Vec::new();
     let url = take_from(url, |setting| {
-        let name = setting.name.trim_end();
+        let name = setting.name.trim();
         let is_foreign = || readers == Readers::Others && kind.is_foreign(name);
         match name {
             "" if setting.is_empty() => Ok(true),
-            name if kind.knows(name) => Ok(false),
+            // Who applies it compares the whole name.
+            _ if kind.knows(setting.name) => Ok(false),
             // It may be a part of a password.
             _ if has_stray => Err(invalid(STRAY)),
-            name if is_foreign() => {
+            _ if kind.knows(name) => Err(invalid(&spaced(name))),
+            _ if is_foreign() => {
                 ignored.push(name.to_owned());
                 Ok(true)
             }
-            name => Err(invalid(&kind.refusal(name))),
+            _ => Err(invalid(&kind.refusal(name))),
         }
     })?;
     Ok(Known { url, ignored })
@@ -157,6 +159,10 @@ impl Kind {
     }
 }
 
+fn spaced(name: &str) -> String {
+    format!("white space is around the name `{name}`; write `{name}=` and its value without it")
+}
+
 fn plain(name: &str) -> String {
     let name = unescaped(name).unwrap_or_else(|| name.to_owned());
     name.to_lowercase().replace(['_', '-'], "")
@@ -195,6 +201,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    #[cfg(feature = "redis")]
+    use crate::backend::Address;
+    #[cfg(feature = "redis")]
+    use crate::locker::defaults::Defaults;
     use crate::locker::{Locker, LockerBuilder};
     use crate::types::error::LockErrorKind;
 
@@ -226,6 +236,43 @@ mod tests {
             assert_eq!(own(url).unwrap(), Known { url: url.to_owned(), ignored: vec![] }, "{url}");
         }
         assert_eq!(own("redis://host?&prefix=x&&").unwrap().url, "redis://host?prefix=x");
+    }
+
+    const KINDS: [&str; 4] =
+        ["memory://", "redis://host", "redis-sentinel://host/mm", "redis+unix:///s"];
+
+    /// All that reads a URL and its settings.
+    #[cfg(feature = "redis")]
+    fn read(url: &str) -> String {
+        let (defaults, url) = Defaults::split_from(&own(url).unwrap().url).unwrap();
+        format!("{defaults:?} {:?}", Address::parse(&url))
+    }
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn no_accepted_setting_is_ignored() {
+        for url in KINDS {
+            for name in Kind::of(url).settings() {
+                assert_ne!(read(url), read(&format!("{url}?{name}=1")), "{url}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn white_space_around_a_name_is_refused_everywhere() {
+        let settings = |url| Kind::of(url).settings().map(move |name| (url, name));
+        for (url, name) in KINDS.into_iter().flat_map(settings) {
+            let meant = format!("write `{name}=`");
+            for blank in [" ", "\t", "\n", "\u{a0}", "\u{2003}"] {
+                for written in [format!("{name}{blank}"), format!("{blank}{name}")] {
+                    for error in refusals(&format!("{url}?{written}=1")) {
+                        assert!(error.contains(&meant), "{url} {written:?}: {error}");
+                    }
+                }
+            }
+        }
+        let shared = known("redis://host?timeout =5", Readers::Others).unwrap();
+        assert_eq!(shared.ignored, ["timeout"]);
     }
 
     /// In a URL for all programs these are refused as well.

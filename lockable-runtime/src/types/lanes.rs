@@ -167,3 +167,24 @@ impl Drop for Occupied {
 
 /// How often a call that waits looks for a lease that is over: one that has been granted meanwhile may be short.
 const LOOK: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_larger_number_of_permits_adds_lanes_with_numbers_of_their_own() {
+        let (all, family) = (AllLanes::default(), Family::of(&LockKey::from_static("k"), 0));
+        let family = family.unwrap();
+        let occupied = |count| {
+            let lanes = all.of(&family, count);
+            let occupied: Vec<_> = std::iter::from_fn(|| lanes.try_enter()).collect();
+            occupied
+        };
+        let few = occupied(2);
+        let more = occupied(5);
+        let numbers = few.iter().chain(&more).map(|lane| lane.number);
+        assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert!(occupied(3).is_empty());
+    }
+}

@@ -206,19 +206,21 @@ impl Terms {
     /// Makes these the terms of one who campaigns until it leads.
     ///
     /// # Errors
-    /// When they limit that.
+    /// When they limit that, or let several be at work.
     pub(crate) fn lead(&mut self) -> Result<(), LockError> {
-        let option = match (self.wait, self.once) {
-            (Wait::AtMost(_) | Wait::Never, _) => "wait",
-            (Wait::Forever, Some(_)) => "once",
-            (Wait::Forever, None) => {
-                self.renew = true;
-                return Ok(());
-            }
-        };
-        Err(invalid(format!(
-            "`lead` campaigns again and again, until its future is dropped; leave `{option}` out"
-        )))
+        let unfit = [
+            ("wait", self.wait != Wait::Forever),
+            ("once", self.once.is_some()),
+            ("on_lost", self.on_lost != OnLost::Cancel),
+            ("permits", self.permits != Permits::OneLock),
+        ];
+        if let Some((option, _)) = unfit.into_iter().find(|(_, is_set)| *is_set) {
+            return Err(invalid(format!(
+                "`lead` keeps one leader at work, until its future is dropped; leave `{option}` out"
+            )));
+        }
+        self.renew = true;
+        Ok(())
     }
 
     /// # Errors
@@ -368,6 +370,21 @@ mod tests {
             assert!(error.to_string().contains("write `acquire` or `run`"), "{error}");
         }
         assert!(terms().try_once().is_ok());
+    }
+
+    #[test]
+    fn a_leader_has_no_terms_that_end_its_campaigns_or_let_others_lead() {
+        let refused = |mut terms: Terms| terms.lead().unwrap_err().to_string();
+        let terms = Terms::default;
+        for (error, option) in [
+            (refused(Terms { wait: Wait::AtMost(Duration::MAX), ..terms() }), "wait"),
+            (refused(Terms { once: Some(Once::ByHand), ..terms() }), "once"),
+            (refused(Terms { on_lost: OnLost::Finish, ..terms() }), "on_lost"),
+            (refused(Terms { permits: Permits::OneOf(2), ..terms() }), "permits"),
+        ] {
+            assert!(error.contains(&format!("leave `{option}` out")), "{error}");
+        }
+        assert!(terms().lead().is_ok());
     }
 
     #[test]

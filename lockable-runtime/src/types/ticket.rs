@@ -18,7 +18,7 @@ use crate::types::token::{FencingToken, OwnerToken};
 /// long as the ticket is valid, and no process has it.
 ///
 /// A ticket carries the lock's whole name, with the number of a permit, its owner token, its fencing token and its
-/// store.
+/// store. Its text has a check sum, so that one that was cut off or changed is an error, and no ticket of another lock.
 ///
 /// # Its text is a secret
 /// A client that knows the text and may use the store can take the lock over. So a ticket has no
@@ -33,8 +33,9 @@ use crate::types::token::{FencingToken, OwnerToken};
 /// hosts: a server that has two names is two stores.
 ///
 /// # What this does not guarantee
-/// The hash shows no store that was replaced at the same address, and `memory://` is another store in each process. A
-/// ticket for such a store is valid to the eye, and no lock is found for it.
+/// - The hash shows no store that was replaced at the same address, and `memory://` is another store in each process. A
+///   ticket for such a store is valid to the eye, and no lock is found for it.
+/// - The check sum finds damage, and no forgery: anyone can compute it.
 ///
 /// # Examples
 /// The text, and the ticket again:
@@ -64,9 +65,9 @@ pub struct Ticket {
     store: u64,
 }
 
-/// What each text begins with; then come the version and the parts.
+/// What each text begins with; then come the version, a check sum, and the parts.
 const HEAD: &str = "lockable-ticket:";
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 impl Ticket {
     /// Of a lock that has this owner token.
@@ -99,7 +100,9 @@ impl Ticket {
     pub fn expose_secret(&self) -> String {
         let Self { store, fencing_token, .. } = self;
         let (holder, key) = (escaped(self.holder.as_ref()), escaped(self.key.as_str()));
-        format!("{HEAD}{VERSION}:{store:016x}:{fencing_token}:{holder}:{key}")
+        let parts = format!("{store:016x}:{fencing_token}:{holder}:{key}");
+        let sum = fnv_1a(parts.as_bytes().iter());
+        format!("{HEAD}{VERSION}:{sum:016x}:{parts}")
     }
 
     /// The owner token of the lock while the ticket is valid.
@@ -117,13 +120,12 @@ impl Ticket {
         TokenParts::parse(self.holder.as_ref())?.identity.map(RequestId::new)
     }
 
+    /// What the parts say, whatever the check sum in front of them is.
     fn parse(parts: &str) -> Option<Self> {
-        let mut parts = parts.split(':');
+        let mut parts = parts.split(':').skip(1);
         let (store, fencing_token) = (parts.next()?, parts.next()?);
         let (holder, key) = (unescaped(parts.next()?)?, unescaped(parts.next()?)?);
-        let is_holder = TokenParts::parse(&holder)?.mark.is_none();
-        let is_whole = is_holder && store.len() == 16 && parts.next().is_none();
-        is_whole.then_some(Self {
+        TokenParts::parse(&holder)?.mark.is_none().then_some(Self {
             store: u64::from_str_radix(store, 16).ok()?,
             fencing_token: fencing_token.parse().ok()?,
             holder: OwnerToken::received(&holder),
@@ -139,12 +141,14 @@ impl FromStr for Ticket {
     /// # Errors
     /// When the text is no ticket, was cut off or changed, or is one of another version.
     fn from_str(text: &str) -> Result<Self, TicketError> {
-        let text = text.trim().strip_prefix(HEAD).ok_or(TicketError(NO_TICKET))?;
-        let (version, parts) = text.split_once(':').ok_or(TicketError(DAMAGED))?;
+        let text = text.trim();
+        let rest = text.strip_prefix(HEAD).ok_or(TicketError(NO_TICKET))?;
+        let (version, parts) = rest.split_once(':').ok_or(TicketError(DAMAGED))?;
         if version != VERSION {
             return Err(TicketError(OTHER_VERSION));
         }
-        Self::parse(parts).ok_or(TicketError(DAMAGED))
+        let ticket = Self::parse(parts).filter(|ticket| ticket.expose_secret() == text);
+        ticket.ok_or(TicketError(DAMAGED))
     }
 }
 
@@ -199,6 +203,8 @@ impl Error for TicketError {}
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const HOLDER: &str = "1f0c9a57d2e84b36-1764000000123456 req:7 %\"+";
@@ -227,17 +233,45 @@ mod tests {
     #[test]
     fn what_is_no_ticket_is_refused_with_words_and_not_shown() {
         let text = ticket().expose_secret();
-        let (cut, _) = text.rsplit_once(':').unwrap();
-        let refused = |text: &str| text.parse::<Ticket>().unwrap_err().to_string();
-        for damaged in [cut, &format!("{text}:x"), &text.replace("%7B", "%7"), HEAD] {
+        for damaged in [HEAD, &text.to_uppercase().replace(&HEAD.to_uppercase(), HEAD)] {
             assert!(refused(damaged).contains("cut off"), "{damaged}");
         }
-        for (from, to) in [("1f0c", "@1f0c"), (":17:", ":-1:"), ("p%3A", "%ZZ")] {
-            assert!(refused(&text.replacen(from, to, 1)).contains("cut off"), "{from}");
+        let marked = Ticket { holder: ticket().owner(), ..ticket() };
+        assert!(refused(&marked.expose_secret()).contains("cut off"));
+        for version in ["1", "3", ""] {
+            let other = text.replacen(":2:", &format!(":{version}:"), 1);
+            assert!(refused(&other).contains("another version"), "{version}");
         }
-        assert!(refused(&text.replace(":1:", ":2:")).contains("another version"));
         for other in ["", "order:7", "lockable-tick"] {
             assert!(refused(other).contains("no ticket"), "{other}");
+        }
+    }
+
+    fn refused(text: &str) -> String {
+        text.parse::<Ticket>().unwrap_err().to_string()
+    }
+
+    prop_compose! {
+        fn any_ticket()(
+            store in ".{0,20}", key in "[a-zé%:#]{1,12}", fence in any::<u64>(), request in "[ -~]{0,12}",
+        ) -> Ticket {
+            let holder = OwnerToken::received(&format!("1f0c9a57d2e84b36-1764000000123456 r{request}"));
+            Ticket::new(&store, LockKey::new(key).unwrap(), FencingToken::new(fence), holder)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_that_was_cut_or_changed_is_no_ticket(ticket in any_ticket(), byte in 0..128u8) {
+            let text = ticket.expose_secret();
+            prop_assert_eq!(text.parse(), Ok(ticket));
+            for at in 0..text.len() {
+                let (before, behind) = text.split_at(at);
+                refused(before);
+                let changed = format!("{before}{}{}", char::from(byte), &behind[1..]);
+                prop_assert!(changed == text || changed.parse::<Ticket>().is_err(), "{}", changed);
+                refused(&format!("{before}{}", &behind[1..]));
+            }
         }
     }
 

@@ -51,6 +51,24 @@ async fn permits_in_redis_are_those_in_memory() {
     }
 }
 
+/// Goal: a waiter that has the permit a second late, when the lock itself has ended.
+/// Method: the lock is brought into that second.
+#[tokio::test]
+async fn a_permit_whose_minimum_hold_is_over_is_its_waiters() {
+    let server = Server::start();
+    let verbs = Verbs::open_impatient(&server.url(), LIMIT).unwrap();
+    let attempt = || verbs.attempt_for_permit(FAMILY, 1, LEASE).unwrap();
+    let (holder, waiter) = (attempt(), attempt());
+    let is_granted =
+        async |attempt| matches!(verbs.enqueue(attempt).await.unwrap(), Place::Granted(..));
+    assert!(is_granted(&holder).await && !is_granted(&waiter).await);
+    let held = holder.of_permit(&permit(1)).unwrap();
+    verbs.release(&held, None, LEASE).await.unwrap();
+    assert!(!is_granted(&waiter).await);
+    assert_eq!(server.admin().command::<i64>(&["PEXPIRE", &permit(1), "1000"]), 1);
+    assert!(is_granted(&waiter).await);
+}
+
 fn queue(admin: &Admin) -> Vec<String> {
     let entries: Vec<String> = admin.command(&["LRANGE", QUEUE, "0", "-1"]);
     entries.iter().map(|entry| entry.split_once(' ').unwrap().1.to_owned()).collect()

@@ -9,7 +9,8 @@ use super::confirmed;
 use crate::support::LONG;
 
 /// Goal: a lock is confirmed on its shard, also while its slot moves key by key, wherever its key is.
-/// Method: locks on both shards, of which one is moved between two renewals. Then the replica of that shard is stopped.
+/// Method: locks on both shards, of which one is moved between two renewals. Then the replica of that shard is stopped,
+/// as that of the first one when the lock was there.
 #[tokio::test]
 async fn a_lock_is_confirmed_on_its_shard() {
     let cluster = Cluster::builder().shards(2).replicas(2).steady().start();
@@ -29,6 +30,10 @@ async fn a_lock_is_confirmed_on_its_shard() {
     guard.lease().extend(2 * LONG).await.unwrap();
     let there = waits(to);
     assert!(cluster.move_key(&key).unwrap());
+    let replica = cluster.replica_of(&format!("disLock:{}", name_at(&cluster, to)));
+    replica.pause();
+    assert!(guard.lease().extend(3 * LONG).await.unwrap_err().is_unavailable());
+    replica.resume();
     guard.lease().extend(3 * LONG).await.unwrap();
     assert!(waits(to) > there, "the target has it now");
     cluster.end_move(slot(&key)).unwrap();

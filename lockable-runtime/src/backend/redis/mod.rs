@@ -41,6 +41,8 @@ mod wire;
 pub(crate) use self::route::sure;
 
 #[cfg(test)]
+pub(crate) use self::connect::address::Address;
+#[cfg(test)]
 pub(crate) use self::known::times::Times;
 #[cfg(test)]
 pub(crate) use self::route::Before;

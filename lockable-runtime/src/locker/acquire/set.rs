@@ -314,6 +314,23 @@ mod tests {
         let (set, ()) = tokio::join!(locker.lock_all(["a", "b"]).acquire(), release);
         assert!(set.unwrap().leases().is_held());
     }
+    /// Method: the first lock is free before the limit, and the second never.
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_of_a_wait_is_one_for_all_keys() {
+        let locker = Locker::in_memory();
+        let second = Duration::from_secs(1);
+        let guards = [locker.lock("a").acquire().await, locker.lock("b").renew().acquire().await];
+        let [first, _last] = guards.map(Result::unwrap);
+        let release = async {
+            locker.link().backend.timer(2 * second).await;
+            first.release().await.unwrap();
+        };
+        let request = locker.lock_all(["a", "b"]).wait(3 * second);
+        let call = tokio::time::timeout(4 * second, request.acquire());
+        let (ended, ()) = tokio::join!(call, release);
+        assert!(ended.expect("it has a limit for each").unwrap_err().is_wait_limit_reached());
+    }
+
     /// Goal: a call without an end, because it loses a lock each time while it waits for another.
     /// Method: no renewal is answered, and the other lock is held for longer than all rounds take.
     #[tokio::test(start_paused = true)]
