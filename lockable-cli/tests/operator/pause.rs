@@ -12,6 +12,9 @@ use crate::program::{
     with,
 };
 
+/// No pause of these waits for so long.
+const LIMITED: [&str; 2] = ["--wait", "2m"];
+
 #[test]
 fn a_pause_outlives_its_command_until_it_is_resumed() {
     let server = Server::start();
@@ -109,7 +112,7 @@ fn a_pause_of_permits_comes_before_a_call_for_all_that_waits() {
     let all = service(&server, "deploy", "export", &["--permits", "all:2", "--wait"]);
     listening(&server, 2);
     let pause = ["pause", "export", "--permits", "2", "--for", "1h", "--now", "--grace", "1m"];
-    let (code, said, why) = with(&server.url(), &pause);
+    let (code, said, why) = with(&server.url(), &[&pause[..], &LIMITED].concat());
     assert!(code == 0 && said.matches("paused until").count() == 2, "{said}{why}");
     assert_eq!(holder.end().0, Some(124));
     let (code, why) = all.end();
@@ -121,7 +124,7 @@ fn a_gate_that_is_not_given_away_ends_a_pause_of_permits() {
     let server = Server::start();
     server.admin().set("disLock:{export}#0", "another");
     let pause = ["pause", "export", "--permits", "2", "--for", "1h", "--now"];
-    let (code, _, why) = with(&server.url(), &pause);
+    let (code, _, why) = with(&server.url(), &[&pause[..], &LIMITED].concat());
     assert!(code == 4 && why.contains("--force --delay"), "{why}");
 }
 
@@ -141,7 +144,7 @@ fn a_later_pause_that_begins_now_takes_the_place_of_one_that_waits() {
         let holder = stubborn(&server);
         let pause = |options: &[&str]| {
             let mut pause = lockable(&server.url());
-            pause.args(["pause", "job", "--for", "1h"]).args(options);
+            pause.args(["pause", "job", "--for", "1h"]).args(LIMITED).args(options);
             pause.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         };
         let earlier = pause(options);
