@@ -23,7 +23,7 @@ pub(crate) mod code {
     pub(crate) const UNAVAILABLE: u8 = 69;
     /// Another holder has the lock.
     pub(crate) const BUSY: u8 = 75;
-    /// The lock ended before the command did.
+    /// The lock ended before the command did, or an operator stopped the call.
     pub(crate) const LOST: u8 = 124;
     /// `lockable` itself failed.
     pub(crate) const INTERNAL: u8 = 125;
@@ -88,6 +88,12 @@ impl Failure {
         self
     }
 
+    /// The same, with what comes of it behind the message.
+    pub(crate) fn followed_by(mut self, more: &str) -> Self {
+        self.message.push_str(more);
+        self
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new("usage", code::USAGE, message)
     }
@@ -127,6 +133,7 @@ fn meaning(error: &LockError) -> (&'static str, u8) {
         | LockErrorKind::InvalidKey
         | LockErrorKind::InvalidOption
         | LockErrorKind::WrongType => code::USAGE,
+        LockErrorKind::Revoked => code::LOST,
         _ if error.is_lost() => return ("lost", code::LOST),
         _ => return ("internal", code::INTERNAL),
     };

@@ -165,7 +165,8 @@ Exit codes:
     4      `release`, `pause`: a holder was not asked or did not stop, and still has the lock
    69      Redis does not reply, or refuses the request
    75      `run`: another holder has the lock; `wait`, `pause`: it is still held, or paused already
-  124      `run`: the lock was lost or revoked, or --max-hold was over, and the command was ended
+  124      `run`: the lock was lost or revoked, or --max-hold was over, and the command was ended;
+           `run`, `pause`: an operator stopped a call that waits
   125      lockable itself failed
   126/127  `run`: the command cannot be run, or was not found";
 

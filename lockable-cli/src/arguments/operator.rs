@@ -117,7 +117,7 @@ Columns:
            user may not name connections. `unknown`: the server shows none to this user
   HELD     since the lock was requested; <5.0s: the call waited, and the hold is shorter
   LEFT     until the lock ends, unless it is renewed; `no end`: another program wrote it
-  WAITING  processes in the queue, each with one or more calls
+  WAITING  processes in the queue that listen, each with one or more calls
   LISTENS  whether the process would receive the lock's grant
   kind     only if it is no lock that a call of this library holds. kept-by-min-hold: its
            holder is done; paused: an operator keeps it taken; foreign: of another library; no-lock: other data under the key

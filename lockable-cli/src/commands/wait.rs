@@ -76,7 +76,10 @@ impl Look {
         let held = admin.holder(&arguments.key).await?;
         let waiting = match &held {
             Some(held) => held.queued(),
-            None if arguments.free => admin.queue(&arguments.key).await?.len(),
+            None if arguments.free => {
+                let queue = admin.queue(&arguments.key).await?;
+                queue.iter().filter(|waiter| waiter.is_listening() != Some(false)).count()
+            }
             None => 0,
         };
         Ok(Self { held, waiting })

@@ -94,6 +94,9 @@ fn check(arguments: &Run, prefix: &str) -> Result<(), Failure> {
     if let Some((option, _)) = option {
         return Err(Failure::usage(format!("{option} is for one --key")));
     }
+    if arguments.once.is_some_and(|period| period.0 < SHORTEST_PERIOD) {
+        return Err(Failure::usage("--once must be at least 10ms"));
+    }
     if arguments.expire.0 < SHORTEST {
         return Err(Failure::usage("--expire must be at least 1s for a program"));
     }
@@ -256,6 +259,9 @@ const RUNS_OUT: &str = "Redis did not renew the lease in time; the command was e
 
 /// A process needs time to start, and to be ended.
 const SHORTEST: Duration = Duration::from_secs(1);
+
+/// As the library has it, which checks it at the end of the run.
+const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// For the release of what was granted to a call that is not wanted any more.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -110,6 +110,24 @@ fn only_the_holds_of_a_file_are_taken_away() {
 }
 
 #[test]
+fn a_hold_that_a_file_names_twice_is_one() {
+    let server = Server::start();
+    server.admin().set("disLock:order:1", GONE);
+    let url = server.url();
+    let (_, listed, _) = with(&url, &["ls", "--json"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("held.json");
+    fs::write(&file, listed.repeat(2)).unwrap();
+    let release = ["release", "--force", "--yes", "--ids", file.to_str().unwrap()];
+    let (code, said, why) = with(&url, &release);
+    assert_eq!((code, said.lines().count(), why.as_str()), (0, 1, ""), "{said}");
+    assert!(said.contains("order:1: taken away from "), "{said}");
+    // Neither does one that has ended.
+    let (code, said, _) = with(&url, &release);
+    assert_eq!((code, said.lines().count()), (0, 1), "{said}");
+}
+
+#[test]
 fn a_pattern_names_no_hold_that_could_be_taken_away() {
     let server = Server::start();
     server.admin().set("disLock:order:1", GONE);

@@ -1,5 +1,6 @@
 //! What an operator sees and does: `ls`, `show`, `release`, `wait` and `check`, and that the texts show it as it is.
 
+mod codes;
 mod holders;
 mod many;
 mod names;

@@ -62,6 +62,6 @@ fn options() -> BTreeSet<String> {
     words.filter(|word| word.starts_with("--") && word.len() > 3).map(str::to_owned).collect()
 }
 
-fn text(path: &str) -> String {
+pub(crate) fn text(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
 }

@@ -8,8 +8,12 @@ use rustix::process::Signal;
 use super::holders::{service, service_at, shop};
 use super::topologies::key_at;
 use crate::program::{
-    LIMIT, id, json, listening, lockable, outcome, queued, queued_for_permits, run, send, with,
+    LIMIT, Running, id, json, listening, lockable, outcome, queued, queued_for_permits, run, send,
+    with,
 };
+
+/// No pause of these waits for so long.
+const LIMITED: [&str; 2] = ["--wait", "2m"];
 
 #[test]
 fn a_pause_outlives_its_command_until_it_is_resumed() {
@@ -98,6 +102,96 @@ fn a_pause_that_begins_now_takes_the_holders_place() {
     assert_eq!(with(&server.url(), &["resume", "order:7"]).0, 0);
     wait::until(LIMIT, || json(&server.url(), &["show", "order:7"]).1["kind"] == "exclusive");
     waiter.end();
+}
+
+/// Who waits for all permits has the gate before them, and keeps all others out.
+#[test]
+fn a_pause_of_permits_comes_before_a_call_for_all_that_waits() {
+    let server = Server::start();
+    let holder = service(&server, "exporter", "export", &["--permits", "2"]);
+    let all = service(&server, "deploy", "export", &["--permits", "all:2", "--wait"]);
+    listening(&server, 2);
+    let pause = ["pause", "export", "--permits", "2", "--for", "1h", "--now", "--grace", "1m"];
+    let (code, said, why) = with(&server.url(), &[&pause[..], &LIMITED].concat());
+    assert!(code == 0 && said.matches("paused until").count() == 2, "{said}{why}");
+    assert_eq!(holder.end().0, Some(124));
+    let (code, why) = all.end();
+    assert!(code == Some(124) && why.contains("asked the holder to stop"), "{why}");
+}
+
+#[test]
+fn a_gate_that_is_not_given_away_ends_a_pause_of_permits() {
+    let server = Server::start();
+    server.admin().set("disLock:{export}#0", "another");
+    let pause = ["pause", "export", "--permits", "2", "--for", "1h", "--now"];
+    let (code, _, why) = with(&server.url(), &[&pause[..], &LIMITED].concat());
+    assert!(code == 4 && why.contains("--force --delay"), "{why}");
+}
+
+/// A holder that does not stop before its input ends.
+fn stubborn(server: &Server) -> Running {
+    let script = "trap '' TERM; echo $$; read line";
+    let holder = run(&server.url(), &["--expire", "1h", "--kill-after", "10m"], script);
+    let holder = Running::of(holder, 1);
+    listening(server, 1);
+    holder
+}
+
+#[test]
+fn a_later_pause_that_begins_now_takes_the_place_of_one_that_waits() {
+    for options in [&[][..], &["--now", "--grace", "5m"]] {
+        let server = Server::start();
+        let holder = stubborn(&server);
+        let pause = |options: &[&str]| {
+            let mut pause = lockable(&server.url());
+            pause.args(["pause", "job", "--for", "1h"]).args(LIMITED).args(options);
+            pause.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let earlier = pause(options);
+        queued(&server, "job");
+        let later = pause(&["--now", "--grace", "5m", "--reason", "the later"]);
+        let pid = format!(":{}", later.id());
+        wait::until(LIMIT, || {
+            let (_, shown) = json(&server.url(), &["show", "job"]);
+            let first = shown["queue"][0]["request_id"].as_str().unwrap();
+            shown["waiting"] == 2 && first.ends_with(&pid)
+        });
+        holder.end();
+        assert_eq!(later.wait_with_output().unwrap().status.code(), Some(0));
+        let earlier = earlier.wait_with_output().unwrap();
+        let why = String::from_utf8(earlier.stderr).unwrap();
+        assert_eq!(earlier.status.code(), Some(75), "{why}");
+        assert!(why.contains("another pause has come first (paused until "), "{why}");
+        assert_eq!(json(&server.url(), &["show", "job"]).1["reason"], "the later");
+    }
+}
+
+#[test]
+fn a_pause_that_gives_up_says_what_it_leaves() {
+    let server = Server::start();
+    let _holder = stubborn(&server);
+    let pause = ["pause", "job", "--for", "1h", "--now", "--grace", "5m", "--wait", "100ms"];
+    let (code, _, why) = with(&server.url(), &pause);
+    assert!(code == 75 && why.contains("nothing is paused; its holder may have been "), "{why}");
+    assert_eq!(json(&server.url(), &["show", "job"]).1["kind"], "exclusive");
+}
+
+#[test]
+fn a_pause_that_cannot_be_so_short_asks_no_one() {
+    let (server, holder) = shop();
+    let (code, _, why) = with(&server.url(), &["pause", "order:7", "--for", "9ms", "--now"]);
+    assert!(code == 2 && why.contains("at least 10ms"), "{why}");
+    assert!(holder.is_alive());
+}
+
+#[test]
+fn a_lock_and_its_permits_are_resumed_together() {
+    let server = Server::start();
+    assert_eq!(with(&server.url(), &["pause", "export", "--for", "1h"]).0, 0);
+    assert_eq!(with(&server.url(), &["pause", "export", "--for", "1h", "--permits", "2"]).0, 0);
+    let (code, said, _) = with(&server.url(), &["resume", "export"]);
+    assert!(code == 0 && said.matches(": resumed").count() == 3, "{said}");
+    assert_eq!(with(&server.url(), &["resume", "export"]).0, 3);
 }
 
 #[test]

@@ -21,6 +21,19 @@ fn a_holder_that_is_asked_ends_before_its_lock() {
 }
 
 #[test]
+fn a_call_that_waits_for_the_rest_of_its_locks_is_stopped() {
+    let server = Server::start();
+    server.admin().set("disLock:b", "another");
+    let waiter = service(&server, "shop", "a", &["--key", "b", "--wait", "--json"]);
+    listening(&server, 1);
+    let (code, said, why) = with(&server.url(), &["release", "a", "--grace", "1m"]);
+    assert!(code == 0 && said.starts_with("a: released by "), "{said}{why}");
+    let (code, why) = waiter.end();
+    let error: Value = serde_json::from_str(&why).unwrap();
+    assert_eq!((code, &error["error"]), (Some(124), &"revoked".into()), "{why}");
+}
+
+#[test]
 fn a_lock_that_min_hold_keeps_is_said() {
     let server = Server::start();
     let options = ["--expire", "1h", "--min-hold", "1h"];

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use lockable_tests::{Server, wait};
+use rustix::process::Signal;
 
 use super::holders::service;
 use crate::program::{LIMIT, id, json, listening, lockable, outcome, queued, run, with};
@@ -69,14 +70,37 @@ fn a_lock_that_is_free_is_not_waited_for() {
 #[test]
 fn free_is_when_no_one_waits_either() {
     let server = Server::start();
-    let admin = server.admin();
-    let queue = "lockable:queue:{disLock:a}";
-    admin.command::<()>(&["RPUSH", queue, "1000 0123456789abcdef.1764000000000000"]);
+    server.admin().set("disLock:a", "another");
+    let waiter = service(&server, "shop", "a", &["--wait"]);
+    queued(&server, "a");
+    // It stays in the queue, and sees later that the lock is free.
+    waiter.send(Signal::STOP);
+    server.admin().del("disLock:a");
     let (code, _, why) = with(&server.url(), &["wait", "a", "--free", "--for", "0s"]);
     assert!(code == 75 && why.contains("no one has the lock, and 1 still wait"), "{why}");
     assert_eq!(with(&server.url(), &["wait", "a"]).0, 0);
-    admin.del(queue);
+    waiter.send(Signal::CONT);
+    waiter.end();
     assert_eq!(with(&server.url(), &["wait", "a", "--free"]).0, 0);
+}
+
+/// Its entry stays until the queue ends.
+#[test]
+fn a_process_that_has_ended_does_not_wait() {
+    let rules = "on >secret ~* &* +@all -pubsub";
+    let server = Server::builder().user("app", rules).start();
+    let (url, blind) = (server.url(), server.url_with("app", "secret", 0));
+    let entry = "1000 0123456789abcdef.1764000000000000";
+    let queue = ["RPUSH", "lockable:queue:{disLock:a}", entry];
+    server.admin().command::<()>(&queue);
+    assert_eq!(with(&url, &["wait", "a", "--free", "--for", "0s"]).0, 0);
+    // Who may not ask for listeners counts all.
+    assert_eq!(with(&blind, &["wait", "a", "--free", "--for", "0s"]).0, 75);
+    server.admin().set("disLock:a", "another");
+    for command in [&["ls"][..], &["show", "a"]] {
+        assert_eq!(json(&url, command).1["waiting"], 0, "{command:?}");
+        assert_eq!(json(&blind, command).1["waiting"], 1, "{command:?}");
+    }
 }
 
 #[test]

@@ -95,7 +95,11 @@ fn every_change_is_a_line(url: &str, server: &Server, arguments: &[&str]) {
     assert!(watch.changes("renewed")["remaining_ms"].as_u64() > Some(60_000));
     // The mark of a waiter is no change of the hold.
     set(&format!("+{TOKEN}"), "110000");
-    admin.command::<()>(&["RPUSH", "lockable:queue:{disLock:order:7}", &format!("1 {ANOTHER}")]);
+    admin.command::<()>(&[
+        "RPUSH",
+        "lockable:queue:{disLock:order:7}",
+        "whose listeners are unknown",
+    ]);
     assert_eq!(watch.changes("waiting")["waiting"], 1);
     set(ANOTHER, "60000");
     assert_eq!(watch.changes("changed")["request_id"], "cart-12");
@@ -204,7 +208,11 @@ fn a_kept_lock_that_is_waited_for_has_the_same_hold() {
     watch.changes("listed");
     // The second for those who wait is not counted, so less is left.
     set("=");
-    admin.command::<()>(&["RPUSH", "lockable:queue:{disLock:nightly}", &format!("1 {ANOTHER}")]);
+    admin.command::<()>(&[
+        "RPUSH",
+        "lockable:queue:{disLock:nightly}",
+        "whose listeners are unknown",
+    ]);
     watch.changes("waiting");
     watch.end();
 }

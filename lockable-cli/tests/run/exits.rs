@@ -197,6 +197,9 @@ fn mistakes_are_said_before_anything_runs() {
     assert!(mistake(&url, &["--kill-after", "20s"]).contains("a third of --expire"));
     assert!(mistake(&url, &["--wait=soon"]).contains("1m30s"));
     assert!(mistake(&url, &["--fair"]).contains("--wait"));
+    for period in ["5ms", "0s"] {
+        assert!(mistake(&url, &["--once", period]).contains("--once must be at least 10ms"));
+    }
     assert!(mistake(&url, &["--prefix", "jo"]).contains("`b` for `job`"));
     assert!(mistake(&format!("{url}?prefix=jo"), &[]).contains("without its prefix"));
     assert!(mistake(&format!("{url}?prefx=jo"), &[]).contains("did you mean `prefix`?"));

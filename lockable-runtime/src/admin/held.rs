@@ -52,9 +52,10 @@ impl HeldLock {
         &self.holder
     }
 
-    /// Returns the length of the lock's queue.
+    /// Returns the number of processes that wait in the lock's queue.
     ///
-    /// Each entry is one process. The server does not know how many of its calls wait.
+    /// The server does not know how many calls of each wait. A process that has ended does not count. If the user may
+    /// not ask the server who [listens](super::Waiter::is_listening), all entries count, for as long as the queue is kept.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queued

@@ -150,7 +150,14 @@ impl Admin {
         let key = self.key(key.as_ref())?;
         let seen = self.link.backend_here()?.look(key.clone()).await;
         let seen = seen.map_err(|fault| fault.about(&key, &self.link.reporting))?;
-        Ok(seen.map(|seen| HeldLock::of(seen, &self.prefix, &self.link.reporting)))
+        let Some(mut seen) = seen else { return Ok(None) };
+        // Who may not read the queue is told how long it is.
+        if seen.queued > 0
+            && let Ok(queue) = self.link.backend.queue(key).await
+        {
+            seen.queued = queue.iter().filter(|queued| queued.waits()).count();
+        }
+        Ok(Some(HeldLock::of(seen, &self.prefix, &self.link.reporting)))
     }
 
     /// Returns the queue of this key's lock, the next waiter first.

@@ -69,7 +69,7 @@ pub(crate) struct Seen {
     pub(crate) owner: Option<LockValue>,
     /// How long it lasts; `None` is without an end.
     pub(crate) remaining: Option<Duration>,
-    /// How long the queue is.
+    /// How many wait; a look at one lock counts the entries of the queue, whether anyone listens or not.
     pub(crate) queued: usize,
 }
 
@@ -79,6 +79,13 @@ pub(crate) struct Queued {
     pub(crate) owner: String,
     /// Whether a message would reach its process; `None` where that is unknown.
     pub(crate) is_listening: Option<bool>,
+}
+
+impl Queued {
+    /// Whether it may be granted the lock; all may where the server does not say who listens.
+    pub(crate) fn waits(&self) -> bool {
+        self.is_listening != Some(false)
+    }
 }
 
 /// A connection of a process that locks.

@@ -29,6 +29,15 @@ macro_rules! every_backend {
             })*
         }
 
+        mod resp3 {
+            $(#[tokio::test]
+            async fn $claim() {
+                let server = super::Server::start();
+                let url = format!("{}?protocol=resp3", server.url());
+                super::$claim(super::builder(&url)).await;
+            })*
+        }
+
         mod cluster {
             $(#[tokio::test]
             async fn $claim() {

@@ -6,11 +6,10 @@ mod resume;
 mod way;
 
 use std::future::Future;
-use std::pin::pin;
 use std::process;
 use std::time::Duration;
 
-use lockable_runtime::admin::Admin;
+use lockable_runtime::admin::{Admin, HeldLock};
 use lockable_runtime::{HolderKind, LockError, LockGuard, LockSet, Locker, RequestId, shutdown};
 
 pub(crate) use self::resume::resume;
@@ -38,7 +37,7 @@ pub(crate) async fn pause(
     let by = format!("{}@{}", user(), host());
     let reason = arguments.reason.clone().unwrap_or_else(|| format!("by {by}"));
     // By it the command knows its own holds.
-    let own = RequestId::new(format!("pause:{by}:{}", process::id()));
+    let own = RequestId::new(format!("{PAUSES}{by}:{}", process::id()));
     let length = arguments.length.0;
     let way = Way { admin: &admin, connection, names: &names, own: &own, reason: &reason, length };
     if !arguments.now {
@@ -87,15 +86,22 @@ fn check(connection: &Connection, arguments: &Pause) -> Result<(), Failure> {
     if arguments.length.0 > LONGEST {
         return Err(Failure::usage("--for is at most 24h; pause the lock again before its end"));
     }
+    if arguments.length.0 < SHORTEST {
+        return Err(Failure::usage("--for must be at least 10ms"));
+    }
     Ok(())
 }
 
-/// The names of the locks: that of the key, or those of its permits.
+/// The names of the locks: that of the key; or those of its permits, behind that of the gate before them.
 fn names(admin: &Admin, key: &str, permits: Option<u32>) -> Vec<String> {
     let Some(count) = permits else { return vec![key.to_owned()] };
     let has_tag = admin.prefix().contains('{') || key.contains('{');
     let family = if has_tag { key.to_owned() } else { format!("{{{key}}}") };
-    (1..=count.min(MOST_PERMITS)).map(|number| format!("{family}#{number}")).collect()
+    (0..=count.min(MOST_PERMITS)).map(|number| format!("{family}#{number}")).collect()
+}
+
+fn is_paused(held: &HeldLock) -> bool {
+    held.holder().kind() == HolderKind::Paused
 }
 
 /// What is held before it is paused.
@@ -115,15 +121,27 @@ impl Held {
 
 /// Waits for the lock; with --now while its holder is asked to stop.
 async fn acquire(locker: &Locker, arguments: &Pause, way: &Way<'_>) -> Result<Held, Failure> {
-    let mut waiting = pin!(wait(locker, arguments));
-    if arguments.now {
-        tokio::select! {
-            biased;
-            held = &mut waiting => return Ok(held?),
-            cleared = way.clear(arguments.grace.0) => cleared?,
+    let in_the_way = async {
+        if arguments.now {
+            way.clear(arguments.grace.0).await?;
         }
+        way.overtaken().await
+    };
+    tokio::select! {
+        biased;
+        held = wait(locker, arguments) => held.map_err(|error| not_paused(error, arguments.now)),
+        overtaken = in_the_way => overtaken,
     }
-    Ok(waiting.await?)
+}
+
+/// A lock that did not come, and what that leaves.
+fn not_paused(error: LockError, asks: bool) -> Failure {
+    let rest = if error.is_busy() && asks {
+        "; nothing is paused; its holder may have been asked to stop, and then the next that waits has the lock"
+    } else {
+        "; nothing is paused"
+    };
+    Failure::from(error).followed_by(rest)
 }
 
 async fn wait(locker: &Locker, arguments: &Pause) -> Result<Held, LockError> {
@@ -154,12 +172,13 @@ impl Way<'_> {
             if it.kind() == HolderKind::NoLock {
                 return Err(no_lock(name));
             }
-            if it.kind() == HolderKind::Paused {
-                let resume = connect::command(self.connection, "resume", &[name]);
-                let message =
-                    format!("the lock has a pause already ({}); to end that: {resume}", holder(it));
-                let message = message + "; with --now this pause takes its place";
-                return Err(Failure::new("busy", code::BUSY, message).of_lock(name).about(&held));
+            if is_paused(&held) {
+                let message = "the lock has a pause already";
+                return Err(self.is_paused_already(
+                    &held,
+                    message,
+                    "; with --now this pause takes its place",
+                ));
             }
             let left = it.remaining().map_or_else(|| "no end".to_owned(), short);
             let (id, who) = (it.id(), holder(it));
@@ -173,10 +192,10 @@ impl Way<'_> {
     }
 }
 
-/// Prints the locks as they are now.
+/// Prints the pauses as they are now.
 async fn print(admin: &Admin, names: &[String], json: bool) -> Result<u8, Failure> {
     for name in names {
-        let Some(held) = admin.holder(name).await? else { continue };
+        let Some(held) = admin.holder(name).await?.filter(is_paused) else { continue };
         if json {
             json::print(&LockLine::new(&held, &Directory::unknown()));
         } else {
@@ -186,10 +205,14 @@ async fn print(admin: &Admin, names: &[String], json: bool) -> Result<u8, Failur
     Ok(0)
 }
 
+/// Before the names of those who pause a lock, as its holders for a moment.
+const PAUSES: &str = "pause:";
+
 /// Until it is paused; long enough for a slow network.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// As the library has it.
+/// As the library has it, which checks it when the lock is there.
+const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 const MOST_PERMITS: u32 = 64;
 
@@ -205,8 +228,8 @@ mod tests {
             let locker = Locker::builder().url("memory://").prefix(prefix).connect_lazy().unwrap();
             let names = names(&locker.admin(), key, Some(2));
             let permit = locker.lock(key).permits(2).acquire().await.unwrap();
-            assert_eq!(permit.lease().key().as_str(), format!("{prefix}{}", names[0]));
-            assert_eq!(names.len(), 2);
+            assert_eq!(permit.lease().key().as_str(), format!("{prefix}{}", names[1]));
+            assert_eq!(names.len(), 3);
         }
     }
 }

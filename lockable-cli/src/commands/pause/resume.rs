@@ -4,7 +4,7 @@ use lockable_runtime::HolderKind;
 use lockable_runtime::admin::{Admin, Forced, HeldLock};
 use serde::Serialize;
 
-use super::{MOST_PERMITS, names};
+use super::{MOST_PERMITS, is_paused, names};
 use crate::arguments::{Connection, Resume};
 use crate::commands::next::{Next, next};
 use crate::commands::{free, no_lock};
@@ -35,7 +35,7 @@ pub(crate) async fn resume(
     Ok(0)
 }
 
-/// The lock of the key, or the permits of it that are paused.
+/// The lock of the key, and its permits, as far as they are paused.
 ///
 /// # Errors
 /// When there is none.
@@ -44,16 +44,12 @@ async fn paused(
     admin: &Admin,
     key: &str,
 ) -> Result<Vec<HeldLock>, Failure> {
-    let is_paused = |held: &HeldLock| held.holder().kind() == HolderKind::Paused;
-    let other = match admin.holder(key).await? {
-        Some(held) if is_paused(&held) => return Ok(vec![held]),
-        other => other,
-    };
-    let mut paused = Vec::new();
+    let lock = admin.holder(key).await?;
+    let mut paused: Vec<_> = lock.clone().filter(is_paused).into_iter().collect();
     for name in names(admin, key, Some(MOST_PERMITS)) {
         paused.extend(admin.holder(&name).await?.filter(is_paused));
     }
-    match other {
+    match lock {
         _ if !paused.is_empty() => Ok(paused),
         None => Err(free(admin, connection, key)),
         Some(held) if held.holder().kind() == HolderKind::NoLock => Err(no_lock(key)),

@@ -1,5 +1,6 @@
 //! Which holds are to be released: those of a pattern, or those that a file names.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -40,8 +41,12 @@ impl Chosen {
 
     /// Those holds of a file that have not ended.
     pub(super) async fn by_file(admin: &Admin, file: &Path, means: Means) -> Result<Self, Failure> {
-        let mut chosen = Self::default();
+        let (mut chosen, mut holds) = (Self::default(), HashSet::new());
         for listed in read(file)? {
+            // A hold may be in several listings of one file.
+            if !holds.insert((listed.name.clone(), listed.id.clone())) {
+                continue;
+            }
             if listed.key.strip_prefix(admin.prefix()) != Some(&listed.name) {
                 let (key, prefix) = (&listed.key, admin.prefix());
                 let message = format!("the lock `{key}` in --ids is none of the prefix `{prefix}`");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use ::redis::{Cmd, FromRedisValue};
+use ::redis::{Cmd, FromRedisValue, RedisError, Value};
 
 use super::call::{self, ask};
 use crate::backend::redis::fault;
@@ -18,14 +18,13 @@ use crate::types::error::LockErrorKind;
 pub(super) async fn clients(router: &Router) -> Result<Vec<Client>, Fault> {
     let lists = each(router, async |server| {
         let reply = ask(server, Cmd::new().arg("CLIENT").arg("LIST")).await?;
-        let list = reply.extract_error().and_then(|reply| Ok(Vec::from_redis_value(reply)?));
-        let list: Vec<u8> = list.map_err(|error| {
+        let list = text(reply).map_err(|error| {
             let fault = call::fault(&server.readers().opener, &error);
             // A service that hides them says so in words of its own.
             let kind = if fault::passes(&error) { fault.kind } else { LockErrorKind::Refused };
             Fault { kind, ..fault }
         })?;
-        Ok(String::from_utf8_lossy(&list).lines().filter_map(client).collect::<Vec<_>>())
+        Ok(list.lines().filter_map(client).collect::<Vec<_>>())
     });
     Ok(lists.await?.concat())
 }
@@ -75,6 +74,14 @@ pub(super) async fn clock_difference(router: &Router) -> Result<Duration, Fault>
         greatest = greatest.max(there.abs_diff(here));
     }
     Ok(greatest)
+}
+
+/// A reply that is a text for people, which has a type of its own in RESP3.
+fn text(reply: Value) -> Result<String, RedisError> {
+    match reply.extract_error()? {
+        Value::VerbatimString { text, .. } => Ok(text),
+        other => Ok(String::from_utf8_lossy(&Vec::from_redis_value(other)?).into_owned()),
+    }
 }
 
 /// One line of the list; `None` for a connection that is not ours.

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ::redis::{Cmd, FromRedisValue, Value};
+use ::redis::{Cmd, FromRedisValue, RedisError, Value};
 
-use super::call::{fault, first};
+use super::call::{call, fault, first};
+use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::route::Router;
-use crate::backend::{Fault, Queued};
+use crate::backend::redis::wire::connection::Connection;
+use crate::backend::{Fault, Queued, Seen};
 use crate::types::key::LockKey;
 use crate::types::owner::{ProcessId, TokenParts};
 use crate::types::slot::Slot;
@@ -14,25 +16,92 @@ use crate::types::token::{Origin, OwnerToken};
 
 /// The entries of a lock's queue, the next one first.
 pub(super) async fn queue(router: &Router, key: &LockKey) -> Result<Vec<Queued>, Fault> {
-    let entries = entries(router, key).await?;
-    let owners: Vec<_> = entries.iter().map(|entry| owner_of(entry)).collect();
-    let origins = owners.iter().filter_map(|owner| Origin::of(&OwnerToken::received(owner)));
-    let listening = listening(router, Slot::of(key), &origins.collect()).await;
-    let queued = |owner: String| {
-        let origin = Origin::of(&OwnerToken::received(&owner));
-        let is_listening = origin.and_then(|origin| listening.get(&origin).copied());
-        Queued { owner, is_listening }
+    let entries = Entries::new(Slot::of(key), &entries(router, key).await?);
+    let counts = if entries.origins.is_empty() {
+        Value::Nil
+    } else {
+        let numsub = [entries.numsub(&router.topology.opener)];
+        router.replies(entries.slot, &numsub).await.map_or(Value::Nil, first)
     };
-    Ok(owners.into_iter().map(queued).collect())
+    Ok(entries.queued(counts))
+}
+
+/// Leaves out of the numbers of waiters those who listen no more, as far as this server says who listens.
+pub(super) async fn count_waiting(
+    connection: &Connection,
+    opener: &Opener,
+    seen: &mut [Seen],
+) -> Result<(), Fault> {
+    let mut seen: Vec<_> = seen.iter_mut().filter(|seen| seen.queued > 0).collect();
+    if seen.is_empty() {
+        return Ok(());
+    }
+    let ranges = seen.iter().map(|seen| range(opener, &seen.key));
+    let replies = call(connection, ranges).await?;
+    let queues = seen.iter().zip(replies).map(|(seen, reply)| {
+        // What cannot be read is no one's.
+        let entries = read(reply).unwrap_or_else(|_| vec![Vec::new(); seen.queued]);
+        Entries::new(Slot::of(&seen.key), &entries)
+    });
+    let queues: Vec<_> = queues.collect();
+    let counts = call(connection, queues.iter().map(|queue| queue.numsub(opener))).await?;
+    for ((seen, queue), counts) in seen.iter_mut().zip(queues).zip(counts) {
+        seen.queued = queue.queued(counts).iter().filter(|queued| queued.waits()).count();
+    }
+    Ok(())
+}
+
+/// The owners of a queue's entries, and for whom they are.
+struct Entries {
+    slot: Slot,
+    owners: Vec<String>,
+    origins: BTreeSet<Origin>,
+}
+
+impl Entries {
+    fn new(slot: Slot, entries: &[Vec<u8>]) -> Self {
+        let owners: Vec<_> = entries.iter().map(|entry| owner_of(entry)).collect();
+        let origins = owners.iter().filter_map(|owner| Origin::of(&OwnerToken::received(owner)));
+        Self { slot, origins: origins.collect(), owners }
+    }
+
+    /// Asks who listens for a grant.
+    fn numsub(&self, opener: &Opener) -> Cmd {
+        let mut numsub = Cmd::new();
+        numsub.arg("PUBSUB").arg(opener.channels.count());
+        for origin in &self.origins {
+            numsub.arg(opener.channels.of_grants(&opener.namespace, *origin, self.slot));
+        }
+        numsub
+    }
+
+    /// Without an answer it is unknown who listens.
+    fn queued(self, counts: Value) -> Vec<Queued> {
+        let counts = Vec::<(Value, u64)>::from_redis_value(counts).unwrap_or_default();
+        let counts = self.origins.iter().zip(counts);
+        let listening: HashMap<_, _> =
+            counts.map(|(origin, (_, count))| (*origin, count > 0)).collect();
+        let queued = |owner: String| {
+            let origin = Origin::of(&OwnerToken::received(&owner));
+            let is_listening = origin.and_then(|origin| listening.get(&origin).copied());
+            Queued { owner, is_listening }
+        };
+        self.owners.into_iter().map(queued).collect()
+    }
 }
 
 async fn entries(router: &Router, key: &LockKey) -> Result<Vec<Vec<u8>>, Fault> {
-    let namespace = &router.topology.opener.namespace;
-    let range = Cmd::new().arg("LRANGE").arg(namespace.queue(key)).arg(0).arg(-1).to_owned();
-    let replies = router.replies(Slot::of(key), &[range]).await?;
-    let entries = first(replies).extract_error();
-    let entries = entries.and_then(|entries| Ok(Vec::<Vec<u8>>::from_redis_value(entries)?));
-    entries.map_err(|error| fault(&router.topology.opener, &error))
+    let opener = &router.topology.opener;
+    let replies = router.replies(Slot::of(key), &[range(opener, key)]).await?;
+    read(first(replies)).map_err(|error| fault(opener, &error))
+}
+
+fn range(opener: &Opener, key: &LockKey) -> Cmd {
+    Cmd::new().arg("LRANGE").arg(opener.namespace.queue(key)).arg(0).arg(-1).to_owned()
+}
+
+fn read(reply: Value) -> Result<Vec<Vec<u8>>, RedisError> {
+    Ok(Vec::from_redis_value(reply.extract_error()?)?)
 }
 
 /// Moves the entries of this process to the front; says whether there are any.
@@ -66,24 +135,4 @@ pub(super) async fn advance(
 fn owner_of(entry: &[u8]) -> String {
     let entry = String::from_utf8_lossy(entry);
     entry.split_once(' ').map_or_else(|| entry.to_string(), |(_, owner)| owner.to_owned())
-}
-
-/// Whether each of these origins is listened for; none of those of which that is unknown.
-async fn listening(
-    router: &Router,
-    slot: Slot,
-    origins: &BTreeSet<Origin>,
-) -> HashMap<Origin, bool> {
-    if origins.is_empty() {
-        return HashMap::new();
-    }
-    let opener = &router.topology.opener;
-    let mut numsub = Cmd::new();
-    numsub.arg("PUBSUB").arg(opener.channels.count());
-    for origin in origins {
-        numsub.arg(opener.channels.of_grants(&opener.namespace, *origin, slot));
-    }
-    let Ok(replies) = router.replies(slot, &[numsub]).await else { return HashMap::new() };
-    let counts = Vec::<(Value, u64)>::from_redis_value(first(replies)).unwrap_or_default();
-    origins.iter().zip(counts).map(|(origin, (_, count))| (*origin, count > 0)).collect()
 }

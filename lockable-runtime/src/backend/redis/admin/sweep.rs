@@ -7,6 +7,7 @@ use ::redis::{Cmd, FromRedisValue, RedisError};
 use super::call::{self, call, first};
 
 use super::look::{self, Extent};
+use super::queue;
 use crate::backend::redis::fault;
 use crate::backend::redis::route::Router;
 use crate::backend::redis::topology::server::Server;
@@ -149,6 +150,7 @@ impl Sweep {
             };
             seen.extend(found);
         }
+        queue::count_waiting(connection, &self.router.topology.opener, &mut seen).await?;
         Ok(seen)
     }
 
