@@ -212,7 +212,9 @@ pub async fn is_clean(server: &Server) {
     let is_clean = async || {
         let left = left();
         if left != last {
-            let shown = |key| (key, admin.pttl(key), admin.try_command(&["GET", key]));
+            let shown = |key: &String| {
+                format!("{key} {} {:?}", admin.pttl(key), admin.try_command(&["GET", key]))
+            };
             eprintln!("left: {:?}", left.iter().map(shown).collect::<Vec<_>>());
             last = left;
         }
