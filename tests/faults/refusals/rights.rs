@@ -142,6 +142,17 @@ async fn without_the_right_to_publish_waiters_keep_their_places() {
     assert_eq!(owners.collect::<Vec<_>>(), [first.owner(), second.owner()]);
 }
 
+/// Goal: permits that no one may have, because no one knows who of the waiters is alive.
+#[tokio::test]
+async fn without_the_right_to_count_listeners_a_free_permit_goes_to_a_try() {
+    let server = server_without(&["+pubsub|numsub"]);
+    let locker = connect_ample(&url(&server)).await;
+    let entry = "300000 0123456789abcdef.1";
+    server.admin().command::<()>(&["RPUSH", "lockable:queue:#:disLock:{k}", entry]);
+    let permit = locker.lock("k").permits(2).try_acquire().await.unwrap();
+    permit.expect("it is free").release().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_missing_right_to_select_is_named() {
     let server = server_without(&["+select"]);

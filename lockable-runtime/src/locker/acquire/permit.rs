@@ -142,11 +142,15 @@ async fn enter(
 #[cfg(test)]
 mod tests {
     use std::mem;
+    use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
     use super::*;
+    use crate::backend::{Link, Slow};
     use crate::hold::guard::LockGuard;
     use crate::locker::Locker;
+    use crate::types::options::Ttl;
+    use crate::types::reporting::Reporting;
 
     /// Else no operator could stop its holder, and no change of its lock would be heard.
     /// Method: the first lane of a process, whose number is that of the first permit, gets the second one.
@@ -183,6 +187,37 @@ mod tests {
         let tried = permit().try_acquire().await.unwrap();
         assert!(tried.is_some() && waiting.lease().is_held());
         assert!(permit().try_acquire().await.unwrap().is_none(), "these two hold both");
+    }
+
+    /// Goal: a process finds its own permits busy right after it has dropped them.
+    #[tokio::test(start_paused = true)]
+    async fn a_try_waits_for_the_releases_of_all_permits() {
+        let (slow, locker) = slow();
+        slow.release_takes.store(100, Relaxed);
+        let all = || locker.lock("k").all_permits(2);
+        drop(all().acquire().await.unwrap());
+        drop(locker.lock("k").permits(2).try_acquire().await.unwrap().unwrap());
+        drop(all().try_acquire().await.unwrap().unwrap());
+        assert!(all().try_acquire().await.unwrap().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_try_for_a_permit_waits_for_no_release_of_another_key() {
+        let (slow, locker) = slow();
+        slow.release_takes.store(100, Relaxed);
+        let permit = || locker.lock("k").permits(2);
+        let _both = [permit().acquire().await.unwrap(), permit().acquire().await.unwrap()];
+        drop(locker.lock("other").acquire().await.unwrap());
+        let start = locker.link().backend.now();
+        assert!(permit().try_acquire().await.unwrap().is_none());
+        assert_eq!(locker.link().backend.now(), start);
+    }
+
+    fn slow() -> (Arc<Slow>, Locker) {
+        let slow = Slow::open();
+        let backend = Arc::new(Arc::clone(&slow));
+        let link = Link::new(backend, Duration::from_secs(1), Reporting::default());
+        (slow, Locker::builder().on(link, Ttl::DEFAULT).unwrap())
     }
 
     /// Goal: a lane that is free twice, because its call ends after its lease.

@@ -52,6 +52,9 @@ pub(crate) async fn acquire(
     if matches!(taken, Ok(Taken::Unknown)) {
         return Box::pin(take_again(connection, attempt)).await;
     }
+    if matches!(taken, Ok(Taken::InTurn)) {
+        return Box::pin(take_in_turn(connection, attempt)).await;
+    }
     let Ok(Taken::Granted { number }) = taken else {
         // `INCR` may just have made this counter, without an end.
         if is_lost
@@ -60,11 +63,9 @@ pub(crate) async fn acquire(
         {
             return Err(failed);
         }
-        return match taken? {
-            Taken::InTurn => Box::pin(take_in_turn(connection, attempt)).await,
-            Taken::Done => Ok(Acquisition::Done),
-            _ => Ok(Acquisition::Busy),
-        };
+        return taken.map(|taken| {
+            if matches!(taken, Taken::Done) { Acquisition::Done } else { Acquisition::Busy }
+        });
     };
     if is_lost || is_unknown || is_refused {
         return Box::pin(seed_after(connection, attempt, number, is_unknown)).await;
