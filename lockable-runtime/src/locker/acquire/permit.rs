@@ -189,6 +189,18 @@ mod tests {
         assert!(permit().try_acquire().await.unwrap().is_none(), "these two hold both");
     }
 
+    /// Goal: a lane that is found free by the next look only.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_waits_for_a_lane_has_it_with_the_release() {
+        let locker = Locker::in_memory();
+        let permit = || locker.lock("k").permits(2);
+        let (first, _second) = (permit().acquire().await.unwrap(), permit().acquire().await);
+        let start = locker.link().backend.now();
+        let (waiting, released) = tokio::join!(permit().acquire(), first.release());
+        assert!(waiting.is_ok() && released.is_ok());
+        assert_eq!(locker.link().backend.now(), start);
+    }
+
     /// Goal: a process finds its own permits busy right after it has dropped them.
     #[tokio::test(start_paused = true)]
     async fn a_try_waits_for_the_releases_of_all_permits() {
