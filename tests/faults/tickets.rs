@@ -147,7 +147,8 @@ async fn duplicates_under_faults_make_no_second_holder() {
     let last = connect_ample(&proxy.url()).await;
     let mut rivals = rivals(&server, &place).await;
     let (mut made, mut redeemed, mut taken, mut unknown) = (0, 0, 0, 0);
-    while made < rounds {
+    // On a busy machine a cut seldom hits a request.
+    while made < rounds || (unknown == 0 && made < 50 * rounds) {
         let (begun, ()) = tokio::join!(begin(&lockers[0], &place), disturb(&proxy));
         let Some(ticket) = begun else { continue };
         made += 1;
