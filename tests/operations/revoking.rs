@@ -44,7 +44,7 @@ async fn an_asked_holder_releases_under_its_lock() {
     assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
 }
 
-/// Goal: a call that waits for the last permit goes on, though it is to give up the other one.
+/// Goal: a call that waits for the last permit does not hear that it is to give up the other one.
 #[tokio::test]
 async fn a_call_that_waits_for_the_rest_of_its_permits_stops() {
     let server = Server::start();

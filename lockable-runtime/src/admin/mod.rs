@@ -151,7 +151,7 @@ impl Admin {
         let seen = self.link.backend_here()?.look(key.clone()).await;
         let seen = seen.map_err(|fault| fault.about(&key, &self.link.reporting))?;
         let Some(mut seen) = seen else { return Ok(None) };
-        // Who may not read the queue is told how long it is.
+        // A user who may not read the queue gets its length.
         if seen.queued > 0
             && let Ok(queue) = self.link.backend.queue(key).await
         {
