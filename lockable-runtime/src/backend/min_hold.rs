@@ -10,7 +10,7 @@ use crate::types::clock::Moment;
 /// When the minimum hold of one acquisition ends.
 ///
 /// Written when the lock is granted for a minimum hold, read by each request for its release; zero
-/// without one.
+/// without one, and after an answered release.
 #[derive(Default)]
 pub(crate) struct MinHold(AtomicU64);
 
@@ -18,6 +18,11 @@ impl MinHold {
     /// Leaves the lock taken until then, however soon it is released.
     pub(crate) fn set_end(&self, end: Moment) {
         self.0.store(end.as_nanos(), Ordering::Release);
+    }
+
+    /// A release has left the lock taken. What a late request of the same attempt is granted is given back at once.
+    pub(crate) fn end(&self) {
+        self.0.store(0, Ordering::Release);
     }
 
     pub(crate) fn is_set(&self) -> bool {

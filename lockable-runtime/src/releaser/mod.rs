@@ -288,7 +288,9 @@ impl Agent for Releaser {
 /// One release, within one command deadline.
 pub(crate) async fn try_release(link: &Link, attempt: &Arc<Attempt>) -> Result<Release, Fault> {
     let answer = pin!(link.ask(attempt.slot, link.backend.release(Arc::clone(attempt))));
-    telemetry::releasing(attempt.shown(&link.reporting), answer).await
+    let found = telemetry::releasing(attempt.shown(&link.reporting), answer).await?;
+    attempt.min_hold.end();
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -322,6 +324,14 @@ mod tests {
         assert_eq!((waiting(&releaser), releaser.backlog.open()), (0, 0));
         let tried = pin!(releaser.backlog.tried(&attempt.key));
         assert!(tried.poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    }
+
+    #[tokio::test]
+    async fn an_answered_release_ends_the_minimum_hold() {
+        let (link, attempt) = (Link::in_memory(), attempt());
+        attempt.min_hold.set_end(link.backend.now().after(Ttl::DEFAULT.duration()));
+        try_release(&link, &attempt).await.unwrap();
+        assert!(!attempt.min_hold.is_set(), "a late grant of it would be left taken");
     }
 
     #[test]

@@ -277,6 +277,9 @@ impl<C> Line<C> {
         now: Moment,
     ) -> Actions<C> {
         self.end_turn(attempt, now);
+        if is_answered {
+            attempt.min_hold.end();
+        }
         if is_answered && next.as_ref().is_some_and(|next| self.waits_as(next)) {
             // The release has queued the line, which asks by itself when `ending` said.
             self.due = None;

@@ -309,6 +309,27 @@ fn a_question_that_a_release_may_overtake_is_withdrawn() {
     assert!(case.line.is_over());
 }
 
+/// Method: the question lands after an operator has deleted the lock that the release left taken.
+#[test]
+fn a_late_grant_is_given_back_without_a_minimum_hold() {
+    for is_answered in [false, true] {
+        let mut case = case();
+        case.joins(0, "first");
+        let attempt = case.asks(&sent());
+        assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+        attempt.min_hold.set_end(case.now.after(Duration::from_secs(3_600)));
+        let ending = Ending { is_answered, ..case.ending(&attempt, &sent()) };
+        let _ended = case.line.released(&attempt, ending, case.now);
+        let late = Enqueued::Granted(case.grant(&attempt));
+        assert!(releases(&case.answered(&attempt, &late), &attempt));
+        assert_eq!(
+            attempt.min_hold.is_set(),
+            !is_answered,
+            "a release that had no answer is repeated"
+        );
+    }
+}
+
 #[test]
 fn a_question_that_lands_after_the_turn_is_released_or_withdrawn() {
     for is_granted in [true, false] {
