@@ -16,7 +16,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(300);
 
 /// Deadlines that a test can wait for, and that answers meet where they are to be met.
 pub(crate) const COMMAND: Duration = Duration::from_millis(800);
-pub(crate) const CONNECT: Duration = Duration::from_millis(1_200);
+pub(crate) const CONNECT: Duration = Duration::from_secs(3);
 
 /// The processes that tests start: `worker KIND ARGUMENTS`.
 pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_worker");
