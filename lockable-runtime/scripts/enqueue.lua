@@ -11,7 +11,7 @@ ARGV[4]  how long the queue lives at least, in milliseconds
 ARGV[5]  how long the fence counter lives at least, in milliseconds, where that is longer than usual
 Output   1, the first fencing token and the time in microseconds: acquired, now or before; otherwise
          0, or 2 where a `once` call ended well and keeps the lock, for how many milliseconds the lock
-         lasts, -1 when without an end, the time, and the value of the lock where it is paused
+         lasts, -1 when without an end, the time, and the value of the lock where that is no holder's
 
 A lock that no one has, or that stays taken for its waiters only, is handed off to the first of them.
 Idempotent because an attempt is in the queue once, and finds its own lock.
@@ -59,4 +59,5 @@ local rest = rest_of(lock, owner)
 local failed = join(queue, entry, ARGV[4])
 reserve_for_waiters(lock, owner)
 local is_done = string.match(owner, '^[~=]%x+%.%d+!')
-return failed or {is_done and 2 or 0, rest, now, string.match(owner, '^|.*')}
+local obstacle = string.match(string.sub(owner, 1, 1024), '^[^%x+].*')
+return failed or {is_done and 2 or 0, rest, now, obstacle}

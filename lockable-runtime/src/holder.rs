@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::backend::Held;
 use crate::backend::Seen;
-use crate::types::owner::{HolderId, LockValue, Mark, ProcessId, TokenParts};
+use crate::request_id::RequestId;
+use crate::types::owner::{Held, HolderId, LockValue, Mark, ProcessId, TokenParts};
 use crate::types::pause::Pause;
+use crate::types::redact::DisplayKey;
 
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) or a listing found it.
 ///
@@ -123,6 +124,39 @@ impl Holder {
         self.process
     }
 
+    /// What has the lock, and for how much longer, in words that may be shown beside its key.
+    pub(crate) fn words(&self, key: DisplayKey<'_>) -> String {
+        let what = match self.kind {
+            HolderKind::Exclusive => "another holder has the lock",
+            HolderKind::KeptByMinHold => "the lock was released, and its `min_hold` keeps it taken",
+            HolderKind::Done => "a call with `once` ended well, and keeps the lock taken",
+            HolderKind::Ticket => "a ticket has the lock, which is on its way to another process",
+            HolderKind::Paused => return self.pause.iter().map(|pause| pause.words(key)).collect(),
+            HolderKind::Foreign => "another program has the lock",
+            HolderKind::NoLock => "the key holds data that is no lock",
+        };
+        let rest = self.remaining.map(|rest| format!(", for another {rest:.0?}"));
+        what.to_owned() + &rest.unwrap_or_default()
+    }
+
+    /// Whether no body runs under the lock, and it is taken until a time that was set: of these each call logs one once.
+    pub(crate) fn ends_by_itself(&self) -> bool {
+        matches!(self.kind, HolderKind::Paused | HolderKind::Ticket | HolderKind::Done)
+    }
+
+    /// Whether the holder is of this process, or of the request that the call belongs to: a call that waits for it may
+    /// wait for itself.
+    pub(crate) fn is_own(&self, request_id: Option<&RequestId>) -> bool {
+        let is_of_request = self
+            .request_id
+            .as_deref()
+            .is_some_and(|id| request_id.is_some_and(|own| own.as_str() == id));
+        let is_of_process = self
+            .process
+            .is_some_and(|process| ProcessId::current().is_ok_and(|own| own == process));
+        self.kind == HolderKind::Exclusive && (is_of_request || is_of_process)
+    }
+
     pub(crate) fn of(held: &Held) -> Self {
         Self::written(&held.owner, held.remaining)
     }
@@ -160,7 +194,7 @@ impl Holder {
             process: (!is_of_none).then_some(token.process),
             held_since: token.attempted_at.map(since),
             request_id: identity.map(ToOwned::to_owned),
-            pause: Pause::of(owner.as_bytes()),
+            pause: Pause::of(owner),
             ..foreign
         }
     }

@@ -59,7 +59,7 @@ async fn a_call_that_ended_well_is_not_repeated() {
         elapse(Duration::from_millis(59_999)).await;
         events::listen();
         unit(&locks, &journal).await;
-        events::assert_only(Level::INFO, &["disLock:k:unit", "the run is done"]);
+        events::assert_only(Level::INFO, &["disLock:k:unit", "its run is done"]);
         assert_eq!(option(&locks).await, None);
         assert!(result(&locks).await.unwrap_err().is_done());
         assert_eq!(skips(&locks).await.unwrap(), None);

@@ -234,15 +234,123 @@ async fn a_call_that_waits_long_warns_while_it_waits() {
     let (waited, ()) = tokio::join!(locks.lock("k").acquire(), async {
         elapse(SECOND).await;
         assert!(events::take().is_empty());
-        elapse(5 * SECOND).await;
+        elapse(6 * SECOND).await;
         let logged = events::take();
-        assert_eq!(logged.len(), 1, "{logged:#?}");
         let warned = logged_as(&logged, Level::WARN, "wait");
-        assert_has(&warned[0], &[r#"key="disLock:k""#, "waited=2.0"]);
+        assert_eq!((logged.len(), warned.len()), (2, 2), "{logged:#?}");
+        for (warned, waited) in warned.iter().zip(["waited=2.0", "waited=4.0"]) {
+            assert_has(warned, &[r#"key="disLock:k""#, waited, "may wait for itself"]);
+        }
         assert_eq!(logged[0].spans, ["acquire"]);
         held.release().await.unwrap();
     });
     drop(waited.unwrap());
+    assert!(events::take().is_empty());
+}
+
+/// Goal: a deadlock of a body and a task of its own that no one hears of.
+/// Method: the lock is busy for a day.
+#[tokio::test(start_paused = true)]
+async fn a_wait_without_a_limit_warns_by_default() {
+    let locks = locker().await;
+    let _held = locks.lock("k").expire(86_400 * SECOND).acquire().await.unwrap();
+    events::listen();
+    tokio::time::timeout(6 * 3_600 * SECOND, locks.lock("k").acquire()).await.unwrap_err();
+    let logged = events::take();
+    let waited = |text: &String| text.split("waited=").nth(1)?.split('.').next()?.parse().ok();
+    let warned: Vec<u32> =
+        logged_as(&logged, Level::WARN, "wait").iter().filter_map(waited).collect();
+    let hours = (0..5).map(|hour| 3_840 + 3_600 * hour);
+    let expected: Vec<u32> = (0..8).map(|doubled| 30 << doubled).chain(hours.skip(1)).collect();
+    assert_eq!(warned, expected, "{logged:#?}");
+}
+
+/// Each has what it logs when the call begins to wait, and half a minute later.
+#[tokio::test(start_paused = true)]
+async fn a_waiting_call_logs_what_it_waits_for() {
+    use Obstacle::{Done, MinHold, Paused, Running, Ticket};
+    let kinds = [
+        (
+            Running,
+            "",
+            "WARN: message=the call is still waiting; another holder has the lock, for another",
+        ),
+        (
+            MinHold,
+            "",
+            "WARN: message=the call is still waiting; the lock was released, and its `min_hold`",
+        ),
+        (
+            Done,
+            "WARN: message=a call without `once` finds no lock: a call with `once` ended well",
+            "",
+        ),
+        (Paused, "INFO: message=the call waits; the lock is paused until", ""),
+        (Ticket, "INFO: message=the call waits; a ticket has the lock", ""),
+    ];
+    for (kind, at_once, later) in kinds {
+        let (holder, locks) = (shared("obstacles").await, shared("obstacles").await);
+        kind.begin(&holder).await;
+        events::listen();
+        let waiting = tokio::time::timeout(40 * SECOND, locks.lock("k").acquire());
+        let (ended, ()) = tokio::join!(waiting, async {
+            elapse(29 * SECOND).await;
+            is_logged(&events::take(), at_once);
+        });
+        ended.unwrap_err();
+        is_logged(&events::take(), later);
+    }
+}
+
+/// What a call without `once` waits for.
+#[derive(Clone, Copy, Debug)]
+enum Obstacle {
+    Running,
+    MinHold,
+    Done,
+    Paused,
+    Ticket,
+}
+
+impl Obstacle {
+    async fn begin(self, locks: &Locker) {
+        let hour = 3_600 * SECOND;
+        let request = locks.lock("k").expire(hour);
+        match self {
+            Self::Running => std::mem::forget(request.acquire().await.unwrap()),
+            Self::MinHold => request.min_hold(hour).run(async {}).await.unwrap(),
+            Self::Done => request.once().acquire().await.unwrap().keep(hour).await.unwrap(),
+            Self::Paused => request.acquire().await.unwrap().into_pause(hour, "").await.unwrap(),
+            Self::Ticket => drop(request.acquire().await.unwrap().into_ticket(hour).await.unwrap()),
+        }
+    }
+}
+
+/// That is the only event, or there is none.
+#[track_caller]
+fn is_logged(logged: &[Logged], text: &str) {
+    let shown = |event: &Logged| format!("{}: {}", event.level, event.fields);
+    let all: Vec<_> = logged.iter().map(shown).collect();
+    let (level, words) = text.split_once(": ").unwrap_or_default();
+    let fits = all.iter().all(|event| event.starts_with(level) && event.contains(words));
+    assert!(fits && all.len() == usize::from(!text.is_empty()), "{text}: {all:#?}");
+}
+
+/// A locker on a store of its own, and others of the same name on the same.
+async fn shared(name: &str) -> Locker {
+    Locker::connect(&format!("memory://{name}")).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_meant_to_be_long_warns_of_nothing() {
+    let locks = locker().await;
+    let _held = locks.lock("k").expire(86_400 * SECOND).acquire().await.unwrap();
+    let silent = connect(Locker::builder().warn_waited_over(None)).await;
+    let _other = silent.lock("k").expire(86_400 * SECOND).acquire().await.unwrap();
+    events::listen();
+    let hour = 3_600 * SECOND;
+    tokio::time::timeout(hour, silent.lock("k").acquire()).await.unwrap_err();
+    tokio::time::timeout(hour, locks.lock("k").lead(|_| pending::<()>())).await.unwrap_err();
     assert!(events::take().is_empty());
 }
 
@@ -255,7 +363,7 @@ async fn a_call_that_waits_long_for_a_permit_warns_too() {
     let (waited, ()) = tokio::join!(permit(), async {
         elapse(5 * SECOND).await;
         let logged = events::take();
-        assert_eq!(logged_as(&logged, Level::WARN, "wait").len(), 1, "{logged:#?}");
+        assert_eq!(logged_as(&logged, Level::WARN, "wait").len(), 2, "{logged:#?}");
         drop(held);
     });
     drop(waited.unwrap());

@@ -61,6 +61,7 @@ mod inspect;
 mod lead;
 mod leftovers;
 mod loss;
+mod obstacles;
 mod once;
 mod pairs;
 mod pauses;

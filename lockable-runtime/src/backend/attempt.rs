@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::min_hold::MinHold;
 use crate::types::clock::Moment;
@@ -9,7 +10,7 @@ use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::line_key::LineKey;
 use crate::types::options::Ttl;
-use crate::types::pause::Pause;
+use crate::types::owner::{Held, LockValue, is_of_holder, is_pause};
 use crate::types::permit::Lane;
 use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
@@ -45,8 +46,8 @@ pub(crate) struct Attempt {
     is_watched: AtomicBool,
     /// Of the call that it is for: the one that it was made for, until it is another one's turn. Read by events.
     label: Mutex<&'static Label>,
-    /// Of the lock, if the latest answer was that it is paused.
-    pause: Mutex<Option<Arc<Pause>>>,
+    /// What has the lock by the latest answer, if that is no holder: a pause, a ticket, or what a release left taken.
+    obstacle: Mutex<Option<Arc<Held>>>,
 }
 
 impl Attempt {
@@ -72,7 +73,7 @@ impl Attempt {
             is_withdrawn: AtomicBool::default(),
             is_watched: AtomicBool::default(),
             label: Mutex::default(),
-            pause: Mutex::default(),
+            obstacle: Mutex::default(),
         }
     }
 
@@ -130,15 +131,18 @@ impl Attempt {
         *self.label.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the lock has this value, which is another holder's, or a pause.
-    pub(crate) fn mark_busy(&self, value: &[u8]) {
-        let pause = Pause::of(value).map(Arc::new);
-        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = pause;
+    /// Notes that the lock has this value, which is not its own, for that much longer where it is known. Of permits a
+    /// pause alone is noted, which is one of all.
+    pub(crate) fn mark_busy(&self, value: &[u8], remaining: Option<Duration>) {
+        let is_noted = is_pause(value) || self.lane.is_none() && !is_of_holder(value);
+        let held = || Held { owner: LockValue::new(value.to_owned()), remaining };
+        let obstacle = is_noted.then(|| Arc::new(held()));
+        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner) = obstacle;
     }
 
-    /// The pause of the lock, by the latest answer.
-    pub(crate) fn pause(&self) -> Option<Arc<Pause>> {
-        self.pause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What has the lock by the latest answer, if that is no holder.
+    pub(crate) fn obstacle(&self) -> Option<Arc<Held>> {
+        self.obstacle.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Its entry in a queue: for how many milliseconds it is granted, and its owner token.

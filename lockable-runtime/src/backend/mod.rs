@@ -12,7 +12,7 @@ use crate::check::{Report, Role};
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
-use crate::types::owner::LockValue;
+use crate::types::owner::Held;
 use crate::types::slot::Slot;
 use crate::types::token::{FencingToken, Origin, OwnerToken, ReleasedBy};
 
@@ -273,13 +273,4 @@ impl Grant {
     pub(crate) fn of_permit(self, permit: Option<LockKey>) -> Self {
         Self { key: permit.unwrap_or(self.key), ..self }
     }
-}
-
-/// A lock that has a holder.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// What the holder wrote there; it is never shown.
-    pub(crate) owner: LockValue,
-    /// How long it lasts; `None` is without an end.
-    pub(crate) remaining: Option<Duration>,
 }

@@ -11,12 +11,13 @@ use tokio::time::Sleep;
 
 use super::{
     Acquisition, Administration, Attempt, Audience, Backend, Checkup, Client, Enqueued,
-    Environment, Events, Fault, Grant, Held, Memory, Page, Queued, Release, Renewal, Renewed,
-    Reply, Revocation, Revoking, Seen,
+    Environment, Events, Fault, Grant, Memory, Page, Queued, Release, Renewal, Renewed, Reply,
+    Revocation, Revoking, Seen,
 };
 use crate::check::Role;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
+use crate::types::owner::Held;
 use crate::types::selection::Selection;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;

@@ -84,8 +84,8 @@ where
     let outcome = outcome.unwrap_or_else(|| Err(refused()).inspect_err(count));
     // Of several keys, it names the one that was busy.
     let busy = outcome.as_ref().err().filter(|error| error.is_wait_limit_reached());
-    if let Some(key) = busy.and_then(LockError::shown_key) {
-        telemetry::wait_limit_reached(key.labeled(label), backend.now().since(start));
+    if let Some(error) = busy {
+        telemetry::wait_limit_reached(error, backend.now().since(start));
     }
     outcome
 }

@@ -251,9 +251,15 @@ impl LockerBuilder {
         self
     }
 
-    /// Sets how long a call may wait before a warning; off by default.
+    /// Sets how long a call may wait before a warning; 30 s by default, `None` switches it off.
     ///
-    /// The warning names the key. It is logged once, while the call continues to wait.
+    /// The call continues to wait, and logs the warning again each time that its wait has doubled, at least once an hour.
+    /// The warning names the key and says what has the lock. If the holder is of this process, or has the call's
+    /// [request id](crate::RequestId), it says that the call may wait for itself, as a body does that waits for a task
+    /// which wants the body's own lock.
+    ///
+    /// The campaigns of [`lead`](crate::LockRequest::lead) log none, because they wait for as long as another leader is at
+    /// work. A call behind a pause, a ticket or a finished run with `once` logs that when it begins to wait, and not again.
     pub fn warn_waited_over(mut self, patience: Option<Duration>) -> Self {
         self.reporting.waited_over = patience;
         self

@@ -140,6 +140,7 @@ fn terms(dice: &mut Dice) -> Terms {
         caller_blocks: false,
         permits: Permits::OneLock,
         begin: Begin::AtGrant,
+        is_campaign: false,
         label: Default::default(),
     }
 }

@@ -16,12 +16,13 @@ use super::server::Does;
 use super::subscription::listen;
 use crate::backend::{
     self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
-    Events, Fault, Grant, Held, Memory, Page, Queued, Release, Renewal, Renewed, Reply, Reserved,
+    Events, Fault, Grant, Memory, Page, Queued, Release, Renewal, Renewed, Reply, Reserved,
     Revocation, Revoking, Seen, sure,
 };
 use crate::check::Role;
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
+use crate::types::owner::Held;
 use crate::types::selection::Selection;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;

@@ -128,18 +128,33 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A call has waited for longer than `warn_waited_over`, and is still waiting.
-pub(crate) fn waits_long(key: DisplayKey<'_>, waited: Duration) {
+/// A call has waited for longer than `warn_waited_over`, and is still waiting for what these words say.
+pub(crate) fn waits_long(key: DisplayKey<'_>, waited: Duration, why: &str) {
     warn!(name: "wait", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), waited = waited.as_secs_f64(),
-        "the call is still waiting; another holder has the lock");
+        "the call is still waiting; {why}");
+}
+
+/// A call waits for a lock that no holder has, which these words say.
+pub(crate) fn waits_behind(key: DisplayKey<'_>, why: &str) {
+    info!(name: "wait", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), "the call waits; {why}");
+}
+
+/// A call without `once` found a lock that a run with `once` keeps taken.
+pub(crate) fn found_done(key: DisplayKey<'_>, why: &str) {
+    warn!(name: "done", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(),
+        "a call without `once` finds no lock: {why}; give both calls `once`, or different keys");
 }
 
 /// A call stopped waiting at its limit.
-pub(crate) fn wait_limit_reached(key: DisplayKey<'_>, waited: Duration) {
-    warn!(name: "acquire", target: TARGET, key = &*key.text(), lock = key.label.lock(),
-        function = key.label.function(), waited = waited.as_secs_f64(),
-        "the wait limit was reached; another holder has the lock");
+pub(crate) fn wait_limit_reached(error: &LockError, waited: Duration) {
+    let key = error.shown_key();
+    let label = error.label();
+    warn!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
+        lock = label.lock(), function = label.function(), waited = waited.as_secs_f64(),
+        "the wait limit was reached: {}", error.message());
 }
 
 /// A decorated call found another holder, skips its body, and returns no error. At a wait limit, the call that
@@ -150,9 +165,8 @@ pub(crate) fn skipped(error: &LockError) {
     }
     let key = error.shown_key();
     let label = error.label();
-    let why = if error.is_done() { "the run is done" } else { "another holder has the lock" };
     info!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
-        lock = label.lock(), function = label.function(), "{why}; the call is skipped");
+        lock = label.lock(), function = label.function(), "{}; the call is skipped", error.message());
 }
 
 /// A decorated call failed, and its return type has no place for the error.

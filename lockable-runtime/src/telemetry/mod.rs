@@ -14,11 +14,13 @@
 //! | debug | `acquire` | span | `key`, …, `outcome`, `waited`, `fencing_token` | a call acquires its lock, until it has the lock or gives up |
 //! | debug | `acquire` | event | the same | the end of that span; `waited` and `fencing_token` only if the lock was granted |
 //! | info | `acquire` | event | `key`, … | a decorated call found another holder, and skips its body without an error |
-//! | warn | `acquire` | event | `key`, …, `waited` | the wait limit was reached, and another holder has the lock |
+//! | warn | `acquire` | event | `key`, …, `waited` | the wait limit was reached; the message says what has the lock |
 //! | error | `acquire` | event | `key`, …, `error` | a decorated call failed, and its return type cannot carry the error |
 //! | warn | `lead` | event | `key`, …, `error` | a campaign of [`lead`](crate::LockRequest::lead) failed; it is repeated each second, without another event until one succeeds |
 //! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
-//! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and continues to wait |
+//! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and continues to wait; again each time that this has doubled, at least once an hour |
+//! | info | `wait` | event | `key`, … | a call waits for a lock that is paused or that a ticket has |
+//! | warn | `done` | event | `key`, … | a call without `once` found a lock that a run with `once` keeps taken |
 //! | debug | `hold` | span | `key`, …, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
 //! | debug | `hold` | event | the same | the end of that span: the release starts, or the lock was lost |
 //! | warn | `revoked` | event | `key`, …, `fencing_token`, `reason` | an operator asked the holder to stop |
@@ -159,8 +161,8 @@
 //! their first use.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, acquisition_failed, campaign_failed, error_discarded, settings_ignored,
-    skipped, wait_limit_reached, waits_long,
+    Acquiring, Waiting, acquisition_failed, campaign_failed, error_discarded, found_done,
+    settings_ignored, skipped, wait_limit_reached, waits_behind, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{

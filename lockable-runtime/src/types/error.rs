@@ -266,6 +266,11 @@ impl LockError {
         self.0.key.as_deref()
     }
 
+    /// What happened, without the key.
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
     /// The message, and behind it those of the sources that it does not quote.
     fn in_one_line(&self) -> String {
         let mut line = self.to_string();

@@ -119,6 +119,8 @@ pub(crate) struct Terms {
     pub(crate) permits: Permits,
     /// The request that the lock is for.
     pub(crate) identity: Option<RequestId>,
+    /// Whether the call is a campaign, which may wait for as long as it takes.
+    pub(crate) is_campaign: bool,
     /// Whether the caller's thread does nothing else while the lock is held.
     pub(crate) caller_blocks: bool,
     pub(crate) label: &'static Label,
@@ -219,7 +221,7 @@ impl Terms {
                 "`lead` keeps one leader at work, until its future is dropped; leave `{option}` out"
             )));
         }
-        self.renew = true;
+        (self.renew, self.is_campaign) = (true, true);
         Ok(())
     }
 

@@ -234,6 +234,15 @@ impl LockValue {
     }
 }
 
+/// A lock that has a holder.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// What the holder wrote there; it is never shown.
+    pub(crate) owner: LockValue,
+    /// How long it lasts; `None` is without an end.
+    pub(crate) remaining: Option<Duration>,
+}
+
 /// What the owner token in the value of a lock says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TokenParts<'a> {
@@ -274,6 +283,16 @@ pub(super) const TICKET: char = '@';
 
 /// The mark of a pause, which scripts treat in the same way.
 pub(super) const PAUSE: char = '|';
+
+/// Whether the value of a lock is a holder's, by its first byte: in front of others is a mark, or another program wrote
+/// them. An empty one is no value.
+pub(crate) fn is_of_holder(value: &[u8]) -> bool {
+    value.first().is_none_or(|first| first.is_ascii_hexdigit() || *first == b'+')
+}
+
+pub(crate) fn is_pause(value: &[u8]) -> bool {
+    value.first().is_some_and(|mark| char::from(*mark) == PAUSE)
+}
 
 /// The value of a lock without the `+` that its first waiter writes in front of an owner token which a command would
 /// delete. All other values stay as they are: another program may have written them.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::options::Ttl;
-use crate::types::owner::{Mark, PAUSE, TokenParts};
+use crate::types::owner::{LockValue, Mark, PAUSE, TokenParts};
 use crate::types::reason::Reason;
 use crate::types::redact::DisplayKey;
 use crate::types::token::OwnerToken;
@@ -22,10 +22,9 @@ pub(crate) struct Pause {
 
 impl Pause {
     /// Of a lock with this value, if that is paused.
-    pub(crate) fn of(value: &[u8]) -> Option<Self> {
-        let is_marked = value.first().is_some_and(|mark| char::from(*mark) == PAUSE);
-        let text = is_marked.then(|| std::str::from_utf8(value).ok()).flatten()?;
-        let parts = TokenParts::parse(text).filter(|parts| parts.mark == Some(Mark::Paused))?;
+    pub(crate) fn of(value: &LockValue) -> Option<Self> {
+        let is_pause = |parts: &TokenParts<'_>| parts.mark == Some(Mark::Paused);
+        let parts = TokenParts::parse(value.text()).filter(is_pause)?;
         let said = parts.identity.unwrap_or_default();
         let (until, reason) = said.split_once(' ').unwrap_or((said, ""));
         // It arrives from outside, as the reason does.
@@ -77,6 +76,10 @@ mod tests {
         token(minute, &Reason::new(reason)).unwrap().as_ref().to_owned()
     }
 
+    fn of(value: &str) -> Option<Pause> {
+        Pause::of(&LockValue::new(value.as_bytes().to_vec()))
+    }
+
     fn shown(pause: &Pause) -> String {
         pause.words(DisplayKey::new("k", false))
     }
@@ -84,18 +87,18 @@ mod tests {
     #[test]
     fn a_pause_says_until_when_and_why() {
         let minute = utc(SystemTime::now() + Duration::from_secs(60));
-        let pause = Pause::of(written("deploy 42 – it's on").as_bytes()).unwrap();
+        let pause = of(&written("deploy 42 – it's on")).unwrap();
         assert_eq!(pause.reason(), "deploy 42 – it's on");
         let (day, words) = (&minute[..10], shown(&pause));
         assert!(words.starts_with("the lock is paused until 2"), "{words}");
         assert!(words.contains(day) && words.ends_with("Z: deploy 42 – it's on"), "{words}");
-        let without = shown(&Pause::of(written("").as_bytes()).unwrap());
+        let without = shown(&of(&written("")).unwrap());
         assert!(without.ends_with('Z'), "{without}");
     }
 
     #[test]
     fn a_reason_shows_no_redacted_key() {
-        let pause = Pause::of(written("ada@x is repaired").as_bytes()).unwrap();
+        let pause = of(&written("ada@x is repaired")).unwrap();
         let words = pause.words(DisplayKey::new("disLock:{mail:ada@x}#1", true));
         assert!(words.contains("redacted:") && !words.contains("ada"), "{words}");
     }
@@ -103,21 +106,20 @@ mod tests {
     #[test]
     fn no_escape_sequence_of_a_pause_is_shown() {
         let value = "|0123456789abcdef.1700000000000000 20\u{1b}[1m26 a\u{1b}[31mb";
-        let words = shown(&Pause::of(value.as_bytes()).unwrap());
+        let words = shown(&of(value).unwrap());
         assert_eq!(words, r"the lock is paused until 20\u{1b}[1m26: a\u{1b}[31mb");
     }
 
     #[test]
     fn a_value_that_is_no_pause_is_none() {
         for value in ["", "|", "|another", "0123456789abcdef.1700000000000000 x", "~|a"] {
-            assert_eq!(Pause::of(value.as_bytes()), None, "{value}");
+            assert_eq!(of(value), None, "{value}");
         }
-        assert_eq!(Pause::of(b"|\xff"), None);
+        assert_eq!(Pause::of(&LockValue::new(b"|\xff".to_vec())), None);
     }
 
     #[test]
     fn a_long_reason_is_short_enough_for_a_listing() {
-        use crate::types::owner::LockValue;
         assert!(written(&"\u{10000}".repeat(900)).len() < LockValue::MAX_BYTES);
     }
 

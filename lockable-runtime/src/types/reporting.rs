@@ -7,11 +7,18 @@ use crate::types::key::LockKey;
 use crate::types::redact::DisplayKey;
 
 /// What a locker reports of its locks, and whether it redacts their keys.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Reporting {
     pub(crate) redacts_keys: bool,
-    /// How long a call may wait without a warning; only its caller knows.
+    /// How long a call waits before its first warning.
     pub(crate) waited_over: Option<Duration>,
+}
+
+/// Half a minute is longer than most work under a lock, and short enough to find a deadlock by.
+impl Default for Reporting {
+    fn default() -> Self {
+        Self { redacts_keys: false, waited_over: Some(Duration::from_secs(30)) }
+    }
 }
 
 impl Reporting {

@@ -18,7 +18,7 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::options::{Terms, Wait};
-use crate::types::pause::Pause;
+use crate::types::owner::Held;
 
 pub(crate) use self::line::{Granted, Heard};
 pub(crate) use self::stake::{Entered, Stake};
@@ -83,9 +83,9 @@ impl Waiters {
         self.lines.look(line, |line| line.heard.clone()).unwrap_or(Heard::Nothing)
     }
 
-    /// The pause of its lock, where calls wait in the line, by the latest answer to them.
-    pub(crate) fn pause(&self, line: &LineKey) -> Option<Arc<Pause>> {
-        self.lines.look(line, |line| line.attempt()?.pause()).flatten()
+    /// What has its lock without a holder, where calls wait in the line, by the latest answer to them.
+    pub(crate) fn obstacle(&self, line: &LineKey) -> Option<Arc<Held>> {
+        self.lines.look(line, |line| line.attempt()?.obstacle()).flatten()
     }
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use super::state::{Counting, Lock, Place, State, TURN};
 use crate::backend::{
-    Acquisition, Attempt, Enqueued, Events, Grant, Held, Release, Renewal, Renewed, Reserved,
+    Acquisition, Attempt, Enqueued, Events, Grant, Release, Renewal, Renewed, Reserved,
 };
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
+use crate::types::owner::Held;
 use crate::types::permit::Family;
 use crate::types::token::{FencingToken, Origin, OwnerToken};
 
@@ -234,8 +235,9 @@ impl<'a> Change<'a> {
     }
 
     pub(super) fn mark_busy(&self, attempt: &Attempt) {
-        let value = self.place.lock.as_ref().map_or("", |lock| lock.owner.as_ref());
-        attempt.mark_busy(value.as_bytes());
+        let held = self.inspect();
+        let value = held.as_ref().map_or(&[][..], |held| held.owner.as_bytes());
+        attempt.mark_busy(value, held.as_ref().and_then(|held| held.remaining));
     }
 
     pub(super) fn is_done(&self) -> bool {

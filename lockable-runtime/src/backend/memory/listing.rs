@@ -7,10 +7,11 @@ use std::time::Duration;
 use super::Memory;
 use super::state::State;
 use crate::backend::administration::{Administration, Client, Page, Queued, Seen};
-use crate::backend::{Attempt, Held, Reply};
+use crate::backend::{Attempt, Reply};
 use crate::types::client_name::ClientName;
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
+use crate::types::owner::Held;
 use crate::types::selection::Selection;
 
 impl Administration for Arc<Memory> {

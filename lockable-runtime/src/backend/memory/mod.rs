@@ -15,13 +15,14 @@ use tokio::time::Sleep;
 use self::change::Change;
 use self::state::State;
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Held,
-    Release, Renewal, Renewed, Reply,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Release,
+    Renewal, Renewed, Reply,
 };
 use crate::background::background;
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::clock::{Moment, timer_on, tokio_time};
 use crate::types::key::LockKey;
+use crate::types::owner::Held;
 use crate::types::process::PerProcess;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;

@@ -5,11 +5,11 @@ use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use crate::backend::{Attempt, Events, Held, Reserved};
+use crate::backend::{Attempt, Events, Reserved};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
-use crate::types::owner::LockValue;
+use crate::types::owner::{Held, LockValue};
 use crate::types::permit::Family;
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken};

@@ -15,14 +15,15 @@ use self::route::{Ran, Router};
 use self::topology::Topology;
 use self::verbs::{Acquire, AnyTaken, Enqueue, Inspect, Leave, ReleaseTo, Transfer};
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Held,
-    Release, Renewal, Renewed, Reply, Settings,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Release,
+    Renewal, Renewed, Reply, Settings,
 };
 use crate::background::background;
 use crate::check::Role;
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
+use crate::types::owner::Held;
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, ReleasedBy};
 

@@ -11,9 +11,10 @@ use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
 use super::wire::permits::{Asker, LeaveAll, OneOf};
 use super::wire::script::{self, Call as _, QueueReply};
-use crate::backend::{self, Acquisition, Attempt, Enqueued, Fault, Grant, Held, Renewed, Reserved};
+use crate::backend::{self, Acquisition, Attempt, Enqueued, Fault, Grant, Renewed, Reserved};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::key::LockKey;
+use crate::types::owner::Held;
 
 pub(super) struct Acquire<'a>(pub(super) &'a Attempt);
 

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::busy::Busy;
 use super::gate::Gate;
 use crate::backend::{Acquisition, Attempt, Fault, Link, Outcome, Question, Renewed};
 use crate::hold::guard::LockGuard;
 use crate::lease::{Lease, Tenure, schedule};
+use crate::locker::inspect::inspect;
 use crate::releaser::{Known, Releaser};
 use crate::telemetry::{self, Hold};
 use crate::types::clock::Moment;
@@ -15,9 +17,8 @@ use crate::types::key::LockKey;
 use crate::types::lanes::AllLanes;
 use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
-use crate::types::pause::Pause;
+use crate::types::owner::Held;
 use crate::types::permit::{Lane, Permits};
-use crate::types::reporting::Reporting;
 use crate::types::ticket::Ticket;
 use crate::types::token::{FencingToken, Prefix, ReleasedBy};
 use crate::waiters::{Heard, Stake, Turn, Waiters};
@@ -38,32 +39,6 @@ pub(super) enum Answer {
     Granted(LockGuard),
     /// Another holder has the lock. The stake is still that of a call that asks.
     Busy(Busy, Stake),
-}
-
-/// Whose lock was busy, and its pause where that is known.
-pub(crate) struct Busy {
-    pub(super) key: LockKey,
-    /// In words that may be shown.
-    pause: Option<String>,
-}
-
-impl Busy {
-    pub(super) fn new(key: LockKey, pause: Option<Arc<Pause>>, reporting: &Reporting) -> Self {
-        let pause = pause.map(|pause| pause.words(reporting.show(&key)));
-        Self { key, pause }
-    }
-
-    pub(crate) fn error(&self) -> LockError {
-        let key = self.key.as_str();
-        let Some(pause) = &self.pause else { return LockError::busy(key) };
-        LockError::new(LockErrorKind::Busy, pause.clone()).with_key(key)
-    }
-}
-
-impl From<LockKey> for Busy {
-    fn from(key: LockKey) -> Self {
-        Self { key, pause: None }
-    }
 }
 
 impl Acquirer {
@@ -141,8 +116,8 @@ impl Acquirer {
                 Err(LockError::done(attempt.key.as_str()))
             }
             Ok(Acquisition::Busy | Acquisition::Done) => {
-                let (key, pause) = (attempt.key.clone(), attempt.pause());
-                Ok(Answer::Busy(Busy::new(key, pause, &self.link.reporting), stake))
+                let busy = self.busy(attempt.key.clone(), attempt.obstacle(), terms).await;
+                Ok(Answer::Busy(busy, stake))
             }
             Ok(Acquisition::Granted { fencing_token, since, permit }) => {
                 let attempt = match permit {
@@ -159,6 +134,21 @@ impl Acquirer {
                 Err(fault.about(&attempt.key, &self.link.reporting))
             }
         }
+    }
+
+    /// What a call that is not granted found. A call without `once` that finds a lock done is most likely one of an older
+    /// version of the program, and logs until when that lasts.
+    async fn busy(&self, key: LockKey, obstacle: Option<Arc<Held>>, terms: &Terms) -> Busy {
+        let busy = Busy::new(key, obstacle, &self.link.reporting);
+        if !busy.is_done() {
+            return busy;
+        }
+        // Boxed, because hardly any call needs it.
+        let now = Box::pin(inspect(&self.link, busy.key.clone())).await;
+        let busy = busy.by(now.ok().flatten());
+        let key = self.link.reporting.show(&busy.key).labeled(terms.label);
+        telemetry::found_done(key, &busy.words().unwrap_or_default());
+        busy
     }
 
     /// Takes over the lock of a ticket.
@@ -208,17 +198,21 @@ impl Acquirer {
         limit: Duration,
         start: Moment,
     ) -> LockError {
-        let Busy { key, pause } = busy;
         let waited = self.link.backend.now().since(start);
+        let key = busy.key.as_str();
+        let error = match busy.words() {
+            None => LockError::wait_limit_reached(key, limit, waited),
+            Some(words) => {
+                let message = format!("after {waited:.0?} of at most {limit:?} {words}");
+                LockError::new(LockErrorKind::WaitLimitReached, message).with_key(key)
+            }
+        };
+        let error = self.link.reporting.redact(error).labeled(terms.label);
         // A call that blocks logs it on its own thread and in its own span.
         if !terms.caller_blocks {
-            let key = self.link.reporting.show(key).labeled(terms.label);
-            telemetry::wait_limit_reached(key, waited);
+            telemetry::wait_limit_reached(&error, waited);
         }
-        let key = busy.key.as_str();
-        let Some(pause) = pause else { return LockError::wait_limit_reached(key, limit, waited) };
-        let message = format!("after {waited:.0?} of at most {limit:?} {pause}");
-        LockError::new(LockErrorKind::WaitLimitReached, message).with_key(key)
+        error
     }
 
     /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
-use super::acquirer::{Acquirer, Answer, Busy};
+use super::acquirer::{Acquirer, Answer};
+use super::busy::Busy;
 use crate::backend::{Fault, Outcome};
 use crate::hold::guard::LockGuard;
 use crate::lease::{Lease, Tenure, schedule};
@@ -15,7 +16,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
-use crate::types::pause::Pause;
+use crate::types::owner::Held;
 use crate::types::redact::DisplayKey;
 use crate::waiters::{Granted, Heard, Stake, Turn};
 
@@ -80,19 +81,19 @@ impl<'a> InLine<'a> {
             return Err(self.busy(limit, None));
         }
         let line = self.line;
-        let (heard, pause) = {
+        let (heard, obstacle) = {
             let mut turns = pin!(self.turns());
             let timer = || acquirer.link.backend.timer(rest);
             if let Some(outcome) = within(timer, turns.as_mut()).await {
                 return outcome;
             }
             // Before the call leaves the line, which may be the end of it.
-            (acquirer.waiters.heard(line), acquirer.waiters.pause(line))
+            (acquirer.waiters.heard(line), acquirer.waiters.obstacle(line))
         };
         if matches!(heard, Heard::Nothing) && !self.has_tried && !self.holds() {
             return self.try_at_limit(limit).await;
         }
-        Err(self.at_limit(heard, pause, limit))
+        Err(self.at_limit(heard, obstacle, limit))
     }
 
     /// The first try of a call that counted on those in line, who have heard nothing yet.
@@ -187,7 +188,7 @@ impl<'a> InLine<'a> {
     /// Busy only where that is known: a backend that gives no answer may have a free lock.
     ///
     /// See "What does a call return at its wait limit?" in DESIGN.md.
-    fn at_limit(&self, heard: Heard, pause: Option<Arc<Pause>>, limit: Duration) -> LockError {
+    fn at_limit(&self, heard: Heard, obstacle: Option<Arc<Held>>, limit: Duration) -> LockError {
         let link = &self.acquirer.link;
         let fault = match heard {
             Heard::Fault(fault) if !self.holds() => *fault,
@@ -196,14 +197,14 @@ impl<'a> InLine<'a> {
                 let message = format!("{}: no reply yet", link.backend.name());
                 Fault::new(LockErrorKind::Unavailable, message)
             }
-            _ => return self.busy(limit, pause),
+            _ => return self.busy(limit, obstacle),
         };
         let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
         Fault { message, ..fault }.about(self.line.key(), &link.reporting)
     }
 
-    fn busy(&self, limit: Duration, pause: Option<Arc<Pause>>) -> LockError {
-        let busy = Busy::new(self.line.key().clone(), pause, &self.acquirer.link.reporting);
+    fn busy(&self, limit: Duration, obstacle: Option<Arc<Held>>) -> LockError {
+        let busy = Busy::new(self.line.key().clone(), obstacle, &self.acquirer.link.reporting);
         self.acquirer.wait_limit_reached(&busy, self.terms, limit, self.start)
     }
 

@@ -3,9 +3,10 @@
 use std::pin::pin;
 
 pub(crate) use self::acquirer::Acquirer;
-use self::acquirer::{Answer, Busy};
+use self::acquirer::Answer;
+use self::busy::Busy;
 pub(crate) use self::call::Tried;
-use self::call::{busy, patiently};
+use self::call::{Patient, busy};
 use self::in_line::InLine;
 use self::permit::acquire_permit;
 pub(crate) use self::redeem::redeem;
@@ -21,6 +22,7 @@ use crate::types::permit::Permits;
 use crate::waiters::{Entered, Heard};
 
 mod acquirer;
+mod busy;
 mod call;
 mod gate;
 mod in_line;
@@ -76,6 +78,7 @@ async fn try_and_wait(
     start: Moment,
 ) -> Result<Tried, LockError> {
     acquirer.gate.check(&key)?;
+    let mut is_known = false;
     let (key, stake, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
         Entered::IsBusy => {
             acquirer.staged(&key)?;
@@ -92,6 +95,7 @@ async fn try_and_wait(
         Entered::Asks(stake) => match acquirer.ask(key, None, terms, stake).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
             Answer::Busy(found, mut stake) if terms.wait.can_wait() => {
+                is_known = found.log_obstacle(terms);
                 stake.waits();
                 (found.key, stake, true)
             }
@@ -103,8 +107,8 @@ async fn try_and_wait(
     };
     let line = LineKey::Lock(key);
     let in_line = InLine::new(acquirer, &line, terms, start, stake, has_tried);
-    let shown = in_line.shown_key();
     // Boxed, because a call that finds the lock free does not need the space.
     let mut waiting = Box::pin(in_line.wait());
-    patiently(&acquirer.link, shown, start, waiting.as_mut()).await.map(Tried::Granted)
+    let patient = Patient { acquirer, key: line.key(), terms, start, is_known };
+    patient.wait(waiting.as_mut()).await.map(Tried::Granted)
 }

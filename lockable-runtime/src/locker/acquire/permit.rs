@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::acquirer::{Acquirer, Answer};
-use super::call::{Tried, busy, patiently};
+use super::call::{Patient, Tried, busy};
 use super::in_line::InLine;
 use crate::backend::Outcome;
 use crate::types::clock::{Moment, within};
@@ -37,9 +37,9 @@ pub(super) async fn acquire_permit(
     let of_all = Family::of_permit(&key);
     let is_of_all = of_all.is_some();
     let family = of_all.unwrap_or_else(|| Family::with_key(key));
-    acquirer.gate.check(family.key())?;
+    let key = family.key().clone();
+    acquirer.gate.check(&key)?;
     let permits = terms.permits.count()?;
-    let shown = acquirer.link.reporting.show(family.key()).labeled(terms.label);
     let call = async {
         let family = family.clone();
         if is_of_all {
@@ -54,7 +54,8 @@ pub(super) async fn acquire_permit(
     if terms.wait == Wait::Never {
         return call.await;
     }
-    patiently(&acquirer.link, shown, start, call.as_mut()).await
+    let patient = Patient { acquirer, key: &key, terms, start, is_known: false };
+    patient.wait(call.as_mut()).await
 }
 
 async fn in_lane(

@@ -17,10 +17,11 @@ use crate::backend::redis::wire::script::{
     Call, FreeOne, Inspect, Names, RenewOne, Seed, Transfer, is_unknown_script,
 };
 use crate::backend::{
-    Acquisition, Attempt, Enqueued, Fault, Grant, Held, Release, Renewal, Renewed, Reserved,
+    Acquisition, Attempt, Enqueued, Fault, Grant, Release, Renewal, Renewed, Reserved,
 };
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
+use crate::types::owner::Held;
 use crate::types::slot::Slot;
 use crate::types::token::FencingToken;
 

@@ -134,18 +134,19 @@ fn lane() -> Lane {
     Lane { family, number: LaneNumber::OneOf(1), permits: 3 }
 }
 
-/// The value of a pause stands behind a reply that is no grant, and nowhere else.
+/// The value of a lock that no holder has is behind a reply that is no grant, and nowhere else.
 #[test]
-fn a_pause_stands_behind_a_busy_reply_only() {
+fn an_obstacle_is_behind_a_busy_reply_only() {
     let reply =
         |first, last| Value::Array(vec![Value::Int(first), Value::Int(0), Value::Int(0), last]);
     let outcome = |reply| {
         let attempt = attempt();
-        Enqueue(&attempt).outcome(reply).map(|_| attempt.pause().is_some())
+        Enqueue(&attempt).outcome(reply).map(|_| attempt.obstacle().is_some())
     };
     let pause = || Value::BulkString(b"|0123456789abcdef.1 0 deploy".to_vec());
     assert_eq!(outcome(reply(0, pause())).ok(), Some(true));
-    for other in [reply(1, pause()), reply(2, pause()), reply(0, Value::Int(0))] {
+    assert_eq!(outcome(reply(2, pause())).ok(), Some(true));
+    for other in [reply(1, pause()), reply(0, Value::Int(0))] {
         assert!(outcome(other.clone()).is_err(), "{other:?}");
     }
 }

@@ -119,10 +119,9 @@ pub(crate) fn locked(reply: &Value, attempt: &Attempt) -> Result<Locked, RedisEr
     match reply {
         Value::Nil => Ok(Locked::Own),
         Value::BulkString(owner) if has(owner, attempt) => Ok(Locked::Own),
-        Value::BulkString(owner) if is_done(owner) => Ok(Locked::Done),
         Value::BulkString(owner) => {
-            attempt.mark_busy(owner);
-            Ok(Locked::Busy)
+            attempt.mark_busy(owner, None);
+            Ok(if is_done(owner) { Locked::Done } else { Locked::Busy })
         }
         other => Err(error_of(other)),
     }

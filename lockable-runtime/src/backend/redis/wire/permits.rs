@@ -3,7 +3,7 @@
 use ::redis::{Cmd, RedisError, Value};
 
 use super::command::{integer, integers, millis, natural, unexpected};
-use super::script::{Call, QueueReply, pause_behind};
+use super::script::{Call, QueueReply, obstacle_behind};
 use super::source::Script;
 use crate::backend::Attempt;
 use crate::types::key::LockKey;
@@ -78,7 +78,7 @@ impl Call for TakeOne<'_> {
 
     fn outcome(&self, reply: Value) -> Result<Found, RedisError> {
         if let Value::BulkString(value) = &reply {
-            self.0.attempt.mark_busy(value);
+            self.0.attempt.mark_busy(value, None);
             return Ok(Found::NoneFree);
         }
         if reply == Value::Int(-1) {
@@ -113,7 +113,7 @@ impl Call for OneOf<'_> {
 
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
         let mut reply = reply.extract_error()?;
-        self.0.attempt.mark_busy(&pause_behind(&mut reply));
+        self.0.attempt.mark_busy(&obstacle_behind(&mut reply), None);
         let [number, found, time] = integers(&reply)?;
         let time = natural(time)?;
         Ok(match self.0.number(natural(number)?)? {

@@ -9,11 +9,11 @@ use ::redis::{Cmd, FromRedisValue, RedisError, ServerErrorKind, Value};
 
 use super::command::{integer, integers, millis, natural, unexpected};
 use super::source::Script;
-use crate::backend::{self, Attempt, Held, Renewal, Renewed};
+use crate::backend::{self, Attempt, Renewal, Renewed};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::FENCE_LIFE;
-use crate::types::owner::LockValue;
+use crate::types::owner::{Held, LockValue};
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
@@ -264,9 +264,10 @@ impl Call for Enqueue<'_> {
 
     fn outcome(&self, reply: Value) -> Result<(QueueReply, u64), RedisError> {
         let mut reply = reply.extract_error()?;
-        self.0.mark_busy(&pause_behind(&mut reply));
+        let obstacle = obstacle_behind(&mut reply);
         let [outcome, number, time] = integers(&reply)?;
         let remaining = u64::try_from(number).ok().map(Duration::from_millis);
+        self.0.mark_busy(&obstacle, remaining);
         let place = match outcome {
             1 => QueueReply::Granted { fence: natural(number)? },
             0 => QueueReply::Queued { remaining },
@@ -277,13 +278,13 @@ impl Call for Enqueue<'_> {
     }
 }
 
-/// Takes the value of a paused lock off the end of a reply that is no grant; empty where there is none.
-pub(super) fn pause_behind(reply: &mut Value) -> Vec<u8> {
+/// Takes the value of a lock that no holder has off the end of a reply that is no grant; empty where there is none.
+pub(super) fn obstacle_behind(reply: &mut Value) -> Vec<u8> {
     let Value::Array(parts) = reply else {
         return Vec::new();
     };
     match &mut parts[..] {
-        [Value::Int(0), _, _, Value::BulkString(value)] => {
+        [Value::Int(0 | 2), _, _, Value::BulkString(value)] => {
             let value = mem::take(value);
             parts.truncate(3);
             value

@@ -1,0 +1,84 @@
+//! What calls return that find a lock taken: each kind of holder has words of its own.
+
+use std::time::Duration;
+
+use lockable_runtime::admin::Forced;
+use lockable_runtime::{LockError, Locker};
+use lockable_tests::wait;
+
+use crate::fixture::{AMPLE, KEY, Store, assert_quiet, hold};
+
+every_backend! { one_thread: [
+    each_kind_of_holder_has_its_words,
+    a_done_lock_says_until_when,
+] }
+
+/// The words for each kind, where `None` is a lock that another holder has.
+const KINDS: [(Kind, &str); 5] = [
+    (Kind::Running, "another holder"),
+    (Kind::MinHold, "the lock was released, and its `min_hold` keeps it taken"),
+    (Kind::Done, "a call with `once` ended well, and keeps the lock taken"),
+    (Kind::Paused, "the lock is paused until 2"),
+    (Kind::Ticket, "a ticket has the lock, which is on its way to another process"),
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Running,
+    MinHold,
+    Done,
+    Paused,
+    Ticket,
+}
+
+impl Kind {
+    async fn begin(self, locker: &Locker) {
+        let request = locker.lock(KEY).expire(AMPLE);
+        match self {
+            Self::Running => std::mem::forget(request.acquire().await.unwrap()),
+            Self::MinHold => {
+                let guard = request.min_hold(AMPLE).acquire().await.unwrap();
+                guard.release().await.unwrap();
+            }
+            Self::Done => request.once().acquire().await.unwrap().keep(AMPLE).await.unwrap(),
+            Self::Paused => hold(locker).await.into_pause(AMPLE, "deploy").await.unwrap(),
+            Self::Ticket => drop(hold(locker).await.into_ticket(AMPLE).await.unwrap()),
+        }
+    }
+}
+
+/// Of a call without `once`, and without a wait or at its limit.
+async fn busy_for(locker: &Locker, limit: u64) -> LockError {
+    let limit = Duration::from_millis(limit);
+    let error = locker.lock(KEY).wait(limit).acquire().await.unwrap_err();
+    assert!(error.is_wait_limit_reached() && !error.is_done(), "{error}");
+    error
+}
+
+async fn each_kind_of_holder_has_its_words(store: &Store) {
+    let other = store.locker().await;
+    for (kind, words) in KINDS {
+        let locker = store.locker().await;
+        kind.begin(&locker).await;
+        let error = busy_for(&other, 0).await;
+        assert!(error.to_string().contains(words), "{error}");
+        // A place in the queue may be answered later than that.
+        let says = async || busy_for(&other, 100).await.to_string().contains(words);
+        wait::until_async(wait::HANG, says).await;
+        let admin = other.admin();
+        let held = admin.holder(KEY).await.unwrap().unwrap();
+        assert_eq!(admin.force_release(&held, "").await.unwrap(), Forced::Released);
+    }
+    assert_quiet(store).await;
+}
+
+async fn a_done_lock_says_until_when(store: &Store) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    Kind::Done.begin(&locker).await;
+    let error = busy_for(&other, 0).await;
+    assert!(error.to_string().contains("keeps the lock taken, for another "), "{error}");
+    let admin = other.admin();
+    let held = admin.holder(KEY).await.unwrap().unwrap();
+    assert_eq!(admin.force_release(&held, "").await.unwrap(), Forced::Released);
+    assert_quiet(store).await;
+}
