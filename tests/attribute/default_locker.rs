@@ -2,6 +2,7 @@
 //!
 //! It is one for the whole process, so each of these tests runs in a process of its own.
 
+use lockable_installed::Copy;
 use lockable_runtime::LockErrorKind;
 use std::env;
 use std::ffi::OsStr;
@@ -50,6 +51,38 @@ fn without_a_locker_a_call_is_not_configured() {
         assert!(error.to_string().contains("LOCKABLE_URL"), "{error}");
         install(Locker::connect("memory://").await.unwrap()).unwrap();
         assert_eq!(call().await.unwrap(), 7);
+    });
+}
+
+/// A copy of the library in another version, which a dependency of the program uses.
+static OTHER: Copy = Copy::new("0.2.0");
+
+/// Goal: a call beside a hold of the program, on a server that no one chose.
+#[test]
+fn beside_a_locker_of_another_version_none_is_made() {
+    let variables = [("REDIS_URL", "memory://another")];
+    in_own_process("beside_a_locker_of_another_version_none_is_made", &variables, async || {
+        OTHER.claim().unwrap();
+        let error = call().await.unwrap_err();
+        let text = error.to_string();
+        assert_eq!(error.kind(), LockErrorKind::NotConfigured, "{text}");
+        assert!(
+            text.contains(" and 0.2.0, and the process-wide locker is that of 0.2.0"),
+            "{text}"
+        );
+        let error = install(Locker::connect("memory://").await.unwrap()).unwrap_err();
+        assert_eq!(error.kind(), LockErrorKind::AlreadyInstalled, "{error}");
+        assert_eq!(TestLocks::new().scope(call()).await.unwrap(), 7);
+    });
+}
+
+#[test]
+fn another_version_hears_of_each_process_wide_locker() {
+    let variables = [("REDIS_URL", "memory://first")];
+    in_own_process("another_version_hears_of_each_process_wide_locker", &variables, async || {
+        assert!(OTHER.other().is_none());
+        call().await.unwrap();
+        assert!(OTHER.claim().is_err() && OTHER.other().is_some());
     });
 }
 

@@ -53,7 +53,12 @@ fn links_into_the_repository_find_their_file_and_heading() {
 /// crates.io resolves relative links of a README against the package's folder, where its files are not.
 #[test]
 fn links_of_a_readme_are_absolute() {
-    for text in ["README.md", "lockable-macros/README.md", "lockable-cli/README.md"] {
+    for text in [
+        "README.md",
+        "lockable-installed/README.md",
+        "lockable-macros/README.md",
+        "lockable-cli/README.md",
+    ] {
         let targets = if root().join(text).exists() { targets(text) } else { Vec::new() };
         for target in targets {
             assert!(target.starts_with("https://"), "{text}: {target}");

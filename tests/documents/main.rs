@@ -33,6 +33,7 @@ fn texts() -> Vec<String> {
     let folders = [
         "",
         "design",
+        "lockable-installed",
         "lockable-macros",
         "lockable-cli",
         "lockable-runtime/guide",

@@ -105,7 +105,7 @@ fn licences() -> Result<Outcome, String> {
 fn oldest_toolchain() -> Result<Outcome, String> {
     let missing = || format!("the toolchain {} is not installed", tools::OLDEST);
     let toolchain = tools::oldest_toolchain().ok_or_else(missing)?;
-    let packages = ["lockable-macros", "lockable-runtime", "lockable-cli"];
+    let packages = ["lockable-installed", "lockable-macros", "lockable-runtime", "lockable-cli"];
     let packages = packages.iter().flat_map(|package| ["-p", package]).chain(["--all-features"]);
     let mut rustup = Command::new("rustup");
     rustup.args(["run", &toolchain, "cargo", "check"]).args(packages);

@@ -67,7 +67,8 @@ pub(crate) fn badges() -> Result<Outcome, String> {
 }
 
 /// What another one depends on comes before it.
-const PACKAGES: [&str; 3] = ["lockable-macros", "lockable-runtime", "lockable-cli"];
+const PACKAGES: [&str; 4] =
+    ["lockable-installed", "lockable-macros", "lockable-runtime", "lockable-cli"];
 
 const FILES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 

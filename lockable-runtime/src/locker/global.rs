@@ -4,6 +4,7 @@
 
 use std::panic::Location;
 
+use lockable_installed::Copy;
 use once_cell::sync::OnceCell;
 
 use super::scope::scoped;
@@ -12,6 +13,11 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::process::PerProcess;
 
 static INSTALLED: PerProcess<OnceCell<Installed>> = PerProcess::new();
+
+/// This crate, which a program may contain in two versions.
+///
+/// See "What if a program contains two versions of this crate?" in DESIGN.md.
+static THIS: Copy = Copy::new(env!("CARGO_PKG_VERSION"));
 
 struct Installed {
     locker: Locker,
@@ -31,7 +37,8 @@ struct Installed {
 ///
 /// # Errors
 /// [`AlreadyInstalled`](crate::LockErrorKind::AlreadyInstalled) when a locker is installed already; the message
-/// names it and the place that installed it.
+/// names it and the place that installed it. The same when the program contains
+/// [another version](crate::guide::versions#two-versions-in-one-program) of this crate that has one.
 ///
 /// # Examples
 /// ```
@@ -45,6 +52,7 @@ struct Installed {
 /// ```
 #[track_caller]
 pub fn install(locker: Locker) -> Result<(), LockError> {
+    THIS.claim().map_err(|other| other_version(LockErrorKind::AlreadyInstalled, other))?;
     let origin = format!("at {}", Location::caller());
     let installed = Installed { locker, origin, is_from_environment: false };
     INSTALLED.get().try_insert(installed).map(|_| ()).map_err(|(first, _)| {
@@ -69,11 +77,22 @@ fn installed() -> Result<&'static Locker, LockError> {
         if INSTALLED.inherited().filter_map(OnceCell::get).any(|one| !one.is_from_environment) {
             return Err(LockError::forked());
         }
-        Locker::from_environment().map(|(locker, variable)| Installed {
-            locker,
-            origin: format!("from {variable} at the first call"),
-            is_from_environment: true,
-        })
+        let other_has_one = |other| other_version(LockErrorKind::NotConfigured, other);
+        THIS.other().map_or(Ok(()), |other| Err(other_has_one(other)))?;
+        let (locker, variable) = Locker::from_environment()?;
+        THIS.claim().map_err(other_has_one)?;
+        let origin = format!("from {variable} at the first call");
+        Ok(Installed { locker, origin, is_from_environment: true })
     };
     INSTALLED.get().get_or_try_init(from_environment).map(|installed| &installed.locker)
+}
+
+fn other_version(kind: LockErrorKind, other: &Copy) -> LockError {
+    let (own, other) = (THIS.version(), other.version());
+    let message = format!(
+        "the program contains lockable-runtime {own} and {other}, and the process-wide locker is that of {other}; use one \
+         version (`cargo tree --invert lockable-runtime@{own}` shows what needs this one), or name a locker at each function \
+         of {own}"
+    );
+    LockError::new(kind, message)
 }
