@@ -1,6 +1,7 @@
 //! What an operator asks: one command a file.
 
 mod check;
+mod key;
 mod look;
 mod ls;
 mod news;
@@ -15,6 +16,7 @@ mod wait;
 mod watch;
 
 pub(crate) use self::check::check;
+pub(crate) use self::key::key;
 pub(crate) use self::ls::ls;
 pub(crate) use self::pause::{pause, resume};
 pub(crate) use self::release::release;

@@ -2,6 +2,7 @@
 
 mod codes;
 mod holders;
+mod keys;
 mod many;
 mod names;
 mod output;
