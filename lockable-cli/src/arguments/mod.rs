@@ -19,6 +19,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub(crate) use self::check::Check;
 pub(crate) use self::connection::Connection;
 pub(crate) use self::key::Key;
+#[cfg(test)]
+pub(crate) use self::operator::KINDS;
 pub(crate) use self::operator::{Await, Ls, Release, Show};
 pub(crate) use self::pause::{Pause, Resume};
 pub(crate) use self::run::{Command, End, Run, Watcher};

@@ -3,6 +3,7 @@
 mod codes;
 mod holders;
 mod keys;
+mod kinds;
 mod many;
 mod names;
 mod output;
