@@ -150,7 +150,7 @@ pub(crate) fn skipped(error: &LockError) {
     }
     let key = error.shown_key();
     let label = error.label();
-    let why = if error.is_done() { "the run is done" } else { "another holder has the lock" };
+    let why = if error.is_done() { error.message() } else { "another holder has the lock" };
     info!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
         lock = label.lock(), function = label.function(), "{why}; the call is skipped");
 }

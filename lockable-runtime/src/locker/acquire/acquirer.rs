@@ -138,7 +138,7 @@ impl Acquirer {
         match Asked::new(self, &attempt).answer().await {
             Ok(Acquisition::Done) if terms.once.is_some() => {
                 stake.ends(Heard::Busy);
-                Err(LockError::done(attempt.key.as_str()))
+                Err(LockError::done(attempt.key.as_str(), "", ""))
             }
             Ok(Acquisition::Busy | Acquisition::Done) => {
                 let (key, pause) = (attempt.key.clone(), attempt.pause());

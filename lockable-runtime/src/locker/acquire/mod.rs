@@ -22,6 +22,7 @@ use crate::waiters::{Entered, Heard};
 
 mod acquirer;
 mod call;
+mod done;
 mod gate;
 mod in_line;
 mod permit;
@@ -57,6 +58,11 @@ pub(crate) async fn acquire(
             Ok(Tried::Busy(busy))
         }
         Err(error) => {
+            let error = if error.is_done() {
+                Box::pin(done::with_times(&acquirer.link, error)).await
+            } else {
+                error
+            };
             let error = reporting.redact(error).labeled(terms.label);
             acquiring.failed(&error);
             Err(error)
