@@ -140,6 +140,30 @@ async fn a_call_that_waits_for_a_run_hears_that_it_is_done() {
     assert_eq!(journal.entries(), ["ran"]);
 }
 
+/// What the guide recommends for a daily job whose key does not name the day, whatever the night is like.
+#[tokio::test(start_paused = true)]
+async fn twenty_hours_skip_no_night_and_repeat_none() {
+    #[distributed_lock(key = "nightly", locker = locks, renew, once = "20h", on_busy = skip)]
+    async fn nightly(locks: &Locker, journal: &Journal) -> Result<(), LockError> {
+        journal.write("ran");
+        Ok(())
+    }
+    const HOUR: Duration = Duration::from_secs(3_600);
+    for late in [Duration::ZERO, Duration::from_millis(120), HOUR * 3 / 2, SECOND * 10_799] {
+        for night in [HOUR * 23, HOUR * 24, HOUR * 25] {
+            let (locks, journal, start) = (locker().await, Journal::default(), Instant::now());
+            // The run, a repeated trigger of its night, a machine that was down, and the next night.
+            for (trigger, runs) in
+                [(late, 1), (late + SECOND, 1), (late + HOUR * 12, 1), (night, 2)]
+            {
+                tokio::time::sleep_until(start + trigger).await;
+                nightly(&locks, &journal).await.unwrap();
+                assert_eq!(journal.entries().len(), runs, "{late:?}, {night:?}: after {trigger:?}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_period_of_no_length_refuses_the_call() {
     #[distributed_lock(key = "k", locker = locks, once = period)]
