@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use lockable_runtime::{LockError, Locker, distributed_lock, install};
+use lockable_runtime::{LockError, Locker, distributed_lock, install, lock_key};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
@@ -79,7 +79,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     lockable_runtime::shutdown(Duration::from_secs(5)).await?;
 
     for name in ["short", "endless"] {
-        assert!(locks.inspect(format!("job:{name}")).await?.is_none());
+        assert!(locks.inspect(lock_key!("job:{name}")?).await?.is_none());
         println!("the lock of {name} is free");
     }
     Ok(())

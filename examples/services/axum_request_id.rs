@@ -16,7 +16,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::post;
 use lockable_runtime::tower::RequestIdLayer;
-use lockable_runtime::{Locker, distributed_lock};
+use lockable_runtime::{Locker, distributed_lock, lock_key};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -30,7 +30,8 @@ use tokio::net::{TcpListener, TcpStream};
 )]
 async fn pay(State(locks): State<Locker>, Path(order_id): Path<u64>) -> (StatusCode, String) {
     tokio::time::sleep(Duration::from_millis(500)).await;
-    match locks.inspect(format!("order:{order_id}")).await {
+    let holder = async { locks.inspect(lock_key!("order:{order_id}")?).await };
+    match holder.await {
         Ok(holder) => {
             let id = holder.as_ref().and_then(|holder| holder.request_id());
             (StatusCode::OK, id.unwrap_or("unknown").to_owned())

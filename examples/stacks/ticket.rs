@@ -16,7 +16,7 @@ use std::time::Duration;
 use apalis::prelude::{BoxDynError, Data, MemoryStorage, TaskSink, WorkerBuilder, WorkerContext};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use lockable_runtime::{LockError, Locker, Ticket};
+use lockable_runtime::{LockError, Locker, Ticket, lock_key};
 
 const ORDERS: u64 = 3;
 
@@ -43,7 +43,7 @@ async fn invoice(State(locks): State<Locker>, Path(order): Path<u64>) -> StatusC
 
 /// Nobody else has the order from here to the end of the worker's call.
 async fn begin(locks: &Locker, order: u64) -> Result<(), LockError> {
-    let request = locks.lock(format!("order:{order}")).wait(Duration::ZERO);
+    let request = locks.lock(lock_key!("order:{order}")?).wait(Duration::ZERO);
     let guard = request.acquire().await?;
     // For as long as the message may wait. The work has a lease of its own.
     let ticket = guard.into_ticket(Duration::from_mins(1)).await?;

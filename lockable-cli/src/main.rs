@@ -65,6 +65,7 @@ fn perform(arguments: Arguments) -> Result<Exit, Failure> {
         let code = match verb {
             Verb::Run(arguments) => return run::run(&connection, arguments, json).await,
             Verb::Command(command) => return Err(run::become_command(&command)),
+            Verb::Key(arguments) => commands::key(&arguments, json),
             Verb::Completions(arguments) => {
                 commands::completions(arguments);
                 Ok(0)

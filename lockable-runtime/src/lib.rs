@@ -106,7 +106,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `renew` | keeps the lease alive while the body runs | off |
 /// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`: the longest hold, measured from the grant; then the body is dropped and the lock released | none |
 /// | `min_hold = "3s"`, a duration as `expire` takes it | the shortest hold, measured from the grant, at most `expire`; a call that ends earlier returns at once, whatever its outcome, and leaves the lock taken for the rest | none |
-/// | `once = "24h"`, a duration as `expire` takes it | after a call that ended well, with `Ok`, `Some` or `()`, no other call runs its body for so long, measured from the grant; see [once](#once) | off |
+/// | `once = "20h"`, a duration as `expire` takes it | after a call that ended well, with `Ok`, `Some` or `()`, no other call runs its body for so long, measured from the grant; see [once](#once) | off |
 /// | `on_lost = cancel`, `on_lost = finish` | whether a lost lease stops the body, or lets it complete and return its value | `cancel` |
 /// | `on_busy = expr`, `on_busy = skip` | the value when another holder has the lock, or still has it at the limit of `wait`; `expr` sees all parameters, `skip` is `()`, `None`, `Ok(())` or `Ok(None)` | by return type |
 /// | `on_error = \|err\| expr` | the value for every other failure to finish under the lock; sees its argument, statics and `Copy` parameters | by return type |
@@ -328,7 +328,7 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// # Once
 ///
-/// With `once = "24h"`, a call that ended well leaves the lock done: for 24 hours from its grant, no other call of that
+/// With `once = "20h"`, a call that ended well leaves the lock done: for 20 hours from its grant, no other call of that
 /// key runs its body, in any process. Such a call returns an error for which [`is_done`](LockError::is_done) holds, and
 /// [`is_busy`](LockError::is_busy) too: `on_busy`, `skip`, `None` and `()` apply. With `wait`, a call waits for the run
 /// that is under way, and then returns the same.
@@ -339,9 +339,12 @@ pub use types::{key::LockKey, options::OnLost};
 /// | returned `Err` or `None`, panicked, was dropped, or was stopped by a loss, an operator or `max_hold` | runs the body |
 /// | returned, but its process died, or Redis did not reply, until the end of the lease | runs the body |
 ///
-/// - Name the occasion in the key, as in `"report:{month}"`, and choose a period that is longer than the clocks of the
-///   machines differ, and than an old trigger may be late. A daily job whose key does not name the day would find
-///   yesterday's run; then write `"23h"`.
+/// - Name the occasion in the key, as in `"report:{month}"`, of a daily job the scheduled day in UTC. Choose a period
+///   that is longer than the clocks of the machines differ, and than an old trigger may be late.
+/// - A daily job whose key does not name the day needs a period of 12 to 20 hours, because the next run may start
+///   much less than 24 hours after this one: see [how long a run is
+///   done](crate::guide::leases#how-long-is-a-run-done).
+/// - The error and the event of a skipped call have the start of the run that counts, and the end of its period.
 /// - A key is for `once` calls alone. Calls without `once`, and other libraries, find the lock taken for the period.
 /// - A server that evicts keys or loses its data forgets what is done.
 /// - By hand: [`LockRequest::once`] and [`LockGuard::keep`]. `lockable release KEY` has the run repeated.

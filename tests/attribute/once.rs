@@ -59,7 +59,7 @@ async fn a_call_that_ended_well_is_not_repeated() {
         elapse(Duration::from_millis(59_999)).await;
         events::listen();
         unit(&locks, &journal).await;
-        events::assert_only(Level::INFO, &["disLock:k:unit", "its run is done"]);
+        assert_skipped("disLock:k:unit");
         assert_eq!(option(&locks).await, None);
         assert!(result(&locks).await.unwrap_err().is_done());
         assert_eq!(skips(&locks).await.unwrap(), None);
@@ -70,6 +70,13 @@ async fn a_call_that_ended_well_is_not_repeated() {
     }
     assert_eq!(start.elapsed(), SECOND * 120);
     assert_eq!(journal.entries(), ["ran"; 2]);
+}
+
+/// The only event says when the run was that counts, and until when it does.
+fn assert_skipped(key: &str) {
+    let words =
+        [key, "its run is done", " began at ", "Z ended well", " until ", "Z; the call is skipped"];
+    events::assert_only(Level::INFO, &words);
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,6 +138,30 @@ async fn a_call_that_waits_for_a_run_hears_that_it_is_done() {
     assert!(error.is_done() && error.to_string().contains("disLock:k"), "{error}");
     assert!(start.elapsed() < SECOND * 4, "{:?}", start.elapsed());
     assert_eq!(journal.entries(), ["ran"]);
+}
+
+/// What the guide recommends for a daily job whose key does not name the day, whatever the night is like.
+#[tokio::test(start_paused = true)]
+async fn twenty_hours_skip_no_night_and_repeat_none() {
+    #[distributed_lock(key = "nightly", locker = locks, renew, once = "20h", on_busy = skip)]
+    async fn nightly(locks: &Locker, journal: &Journal) -> Result<(), LockError> {
+        journal.write("ran");
+        Ok(())
+    }
+    const HOUR: Duration = Duration::from_secs(3_600);
+    for late in [Duration::ZERO, Duration::from_millis(120), HOUR * 3 / 2, SECOND * 10_799] {
+        for night in [HOUR * 23, HOUR * 24, HOUR * 25] {
+            let (locks, journal, start) = (locker().await, Journal::default(), Instant::now());
+            // The run, a repeated trigger of its night, a machine that was down, and the next night.
+            for (trigger, runs) in
+                [(late, 1), (late + SECOND, 1), (late + HOUR * 12, 1), (night, 2)]
+            {
+                tokio::time::sleep_until(start + trigger).await;
+                nightly(&locks, &journal).await.unwrap();
+                assert_eq!(journal.entries().len(), runs, "{late:?}, {night:?}: after {trigger:?}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

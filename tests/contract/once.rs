@@ -2,8 +2,9 @@
 
 use std::future::pending;
 use std::panic::resume_unwind;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use lockable_runtime::__private::utc;
 use lockable_runtime::admin::{Forced, Revoked};
 use lockable_runtime::{HolderKind, LockError, LockErrorKind, LockGuard, Locker};
 use lockable_tests::wait;
@@ -26,7 +27,9 @@ every_backend! { one_thread: [
 
 async fn a_run_that_ended_well_is_done(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
+    let began = SystemTime::now();
     run(&locker).await.keep(AMPLE).await.unwrap();
+    let ended = SystemTime::now();
     let life = store.life(NAME).unwrap();
     assert!(life > AMPLE / 2 && life <= AMPLE, "{life:?}");
     for locker in [&locker, &other] {
@@ -34,6 +37,7 @@ async fn a_run_that_ended_well_is_done(store: &Store) {
         for request in [request(), request().wait(Duration::ZERO), request().wait(LIMIT)] {
             let error = is_done(request.acquire().await);
             assert!(error.to_string().contains(NAME), "{error}");
+            has_times(&error, began, ended);
         }
         assert!(is_done(request().run(async {}).await).is_busy());
         assert!(request().try_acquire().await.unwrap().is_none());
@@ -205,4 +209,14 @@ fn is_done<T>(outcome: Result<T, LockError>) -> LockError {
     let Err(error) = outcome else { panic!("the run is not done") };
     assert!(error.is_done() && error.is_busy(), "{error}");
     error
+}
+
+/// The start of the run is between these two moments, and it counts for the rest of its period.
+fn has_times(error: &LockError, first: SystemTime, last: SystemTime) {
+    let text = error.to_string();
+    let (_, times) = text.split_once(" that began at ").unwrap_or_else(|| panic!("{text}"));
+    let (began, until) = times.split_once(" ended well, and no other one runs until ").unwrap();
+    assert!(utc(first).as_str() <= began && began <= utc(last).as_str(), "{text}");
+    assert!(utc(first + AMPLE / 4).as_str() < until, "{text}");
+    assert!(until <= utc(SystemTime::now() + AMPLE).as_str(), "{text}");
 }

@@ -1,6 +1,8 @@
 //! Names that texts mention: commands, files, options and errors.
 
-use crate::{blocks, read, texts};
+use std::fs;
+
+use crate::{blocks, files, read, root, texts};
 
 #[test]
 fn the_commands_of_the_texts_exist() {
@@ -34,6 +36,39 @@ fn exists(command: &str) -> bool {
 
 fn has_target(manifest: &str, name: &str) -> bool {
     read(manifest).lines().any(|line| line == format!("name = \"{name}\""))
+}
+
+/// A text of one's own escapes no value, so it may be another lock than the attribute's.
+#[test]
+fn no_text_formats_a_key() {
+    let of_text = |path: &String| {
+        read(path).lines().map(|line| (path.clone(), line.to_owned())).collect::<Vec<_>>()
+    };
+    let shown = texts().iter().flat_map(of_text).chain(shown_by_code()).collect::<Vec<_>>();
+    let formats = |line: &str| {
+        ["lock(", "inspect(", "holder("].iter().any(|call| {
+            line.contains(&format!("{call}format!(")) || line.contains(&format!("{call}&format!("))
+        })
+    };
+    for (path, line) in shown.iter().filter(|(_, line)| formats(line)) {
+        assert!(path.ends_with("migrating.md"), "{path}: {line}");
+    }
+    assert!(shown.iter().filter(|(_, line)| line.contains("lock_key!(")).count() >= 10);
+}
+
+/// The lines of the examples, and those of the comments for users, with their files.
+fn shown_by_code() -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    for (folder, start) in [("examples", ""), ("lockable-runtime/src", "///")] {
+        for path in files(&root().join(folder)) {
+            if path.extension().is_some_and(|it| it == "rs") {
+                let (text, path) = (fs::read_to_string(&path).unwrap(), path.display().to_string());
+                let shown = text.lines().filter(|line| line.trim_start().starts_with(start));
+                lines.extend(shown.map(|line| (path.clone(), line.to_owned())));
+            }
+        }
+    }
+    lines
 }
 
 /// GitHub and the registry show them.

@@ -4,6 +4,7 @@
 mod check;
 mod connection;
 mod help;
+mod key;
 mod operator;
 mod pause;
 mod run;
@@ -17,6 +18,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub(crate) use self::check::Check;
 pub(crate) use self::connection::Connection;
+pub(crate) use self::key::Key;
+#[cfg(test)]
+pub(crate) use self::operator::KINDS;
 pub(crate) use self::operator::{Await, Ls, Release, Show};
 pub(crate) use self::pause::{Pause, Resume};
 pub(crate) use self::run::{Command, End, Run, Watcher};
@@ -92,6 +96,7 @@ impl Arguments {
             Verb::Show(show) => vec![("--watch", show.watch)],
             Verb::Check(_)
             | Verb::Resume(_)
+            | Verb::Key(_)
             | Verb::Completions(_)
             | Verb::Man(_)
             | Verb::Watcher(_)
@@ -132,6 +137,7 @@ pub(crate) enum Verb {
     Resume(Resume),
     Check(Check),
     Run(Run),
+    Key(Key),
     Completions(Completions),
     Man(Man),
     #[command(name = Watcher::NAME, hide = true)]

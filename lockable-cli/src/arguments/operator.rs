@@ -10,13 +10,16 @@ use super::help::{examples, guide};
 
 /// Lists the locks that are held, with their holders and how many processes wait.
 ///
-/// It scans all keys of the server at a throttled rate, and never with KEYS. Locks are printed in groups as they are
+/// The runs that `once` keeps as done have no holder: they are counted, and listed with --kind done. It scans all keys of the server at a throttled rate, and never with KEYS. Locks are printed in groups as they are
 /// found; in each group the locks with the most waiters come first.
 #[derive(Args, Debug)]
 #[command(before_help = examples(OF_LS), after_help = guide(WORDS, "incident/"))]
 pub(crate) struct Ls {
     /// Lists only keys that match, without the prefix: `*` is any text, as in 'order:*'.
     pub(crate) pattern: Option<String>,
+    /// Lists only locks of these kinds, separated by commas [default: all but done].
+    #[arg(long = "kind", value_name = "KINDS", value_delimiter = ',', value_parser = KINDS)]
+    pub(crate) kinds: Vec<String>,
     /// Scans without pauses, for a server with spare capacity.
     #[arg(long)]
     pub(crate) fast: bool,
@@ -96,6 +99,10 @@ fn id(text: &str) -> Result<HolderId, &'static str> {
     text.parse().map_err(|_| "an id is 8 hexadecimal digits, as `lockable show` prints it")
 }
 
+/// As JSON has them, and a word for all of them.
+pub(crate) const KINDS: [&str; 8] =
+    ["all", "exclusive", "kept-by-min-hold", "done", "ticket", "paused", "foreign", "no-lock"];
+
 const OF_LS: [&str; 2] =
     ["lockable ls 'order:*' --watch", "lockable ls --json | jq -r 'select(.waiting > 0) | .name'"];
 
@@ -120,7 +127,9 @@ Columns:
   WAITING  processes in the queue that listen, each with one or more calls
   LISTENS  whether the process would receive the lock's grant
   kind     only if it is no lock that a call of this library holds. kept-by-min-hold: its
-           holder is done; paused: an operator keeps it taken; foreign: of another library; no-lock: other data under the key
+           holder is done; done: a run that `once` does not repeat; ticket: on its way to
+           another process; paused: an operator keeps it taken; foreign: of another library;
+           no-lock: other data under the key
 
 Marks of --watch: + new, ~ another holder, ^ renewed: more is left than before, - gone,
 ? its server did not reply. The bar is LEFT as a part of the most that this watch has seen

@@ -4,6 +4,7 @@ use lockable_runtime::LockError;
 use lockable_runtime::admin::{HeldLock, Locks};
 
 use crate::arguments::{Connection, Ls};
+use crate::commands::kinds::Kinds;
 use crate::commands::{HEADINGS, locks, none, watch};
 use crate::connect;
 use crate::directory::Directory;
@@ -24,14 +25,20 @@ pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Re
     if !arguments.fast {
         warn_of_many(keys, json);
     }
-    let listing = Listing { locks: locks(&admin, &arguments), progress: Progress::new(keys) };
-    let Listed { count, failed } =
-        if json { objects(listing, &directory).await } else { rows(listing, &directory).await };
-    if let Some(error) = failed {
-        return Err(error.into());
+    let (locks, progress) = (locks(&admin, &arguments), Progress::new(keys));
+    let mut listing = Listing { locks, kinds: Kinds::of(&arguments), progress };
+    let listed = if json {
+        objects(&mut listing, &directory).await
+    } else {
+        rows(&mut listing, &directory).await
+    };
+    if listed.count == 0 && listed.failed.is_none() && !json {
+        let pattern = arguments.pattern.as_deref();
+        note(json, &none(&admin, connection, pattern, &arguments.kinds));
     }
-    if count == 0 && !json {
-        note(json, &none(&admin, connection, arguments.pattern.as_deref()));
+    listing.kinds.say(connection, json);
+    if let Some(error) = listed.failed {
+        return Err(error.into());
     }
     Ok(0)
 }
@@ -61,21 +68,24 @@ fn warn_of_many(keys: u64, json: bool) {
     }
 }
 
-/// A listing, and how far it is.
-struct Listing {
+/// A listing, what of it is shown, and how far it is.
+struct Listing<'a> {
     locks: Locks,
+    kinds: Kinds<'a>,
     progress: Progress,
 }
 
-impl Listing {
-    /// The next lock; meanwhile a terminal shows how far the listing is.
+impl Listing<'_> {
+    /// The next lock that is shown; meanwhile a terminal shows how far the listing is.
     async fn next(&mut self) -> Option<Result<HeldLock, LockError>> {
         loop {
             tokio::select! {
                 biased;
                 lock = self.locks.next() => {
-                    self.progress.clear();
-                    return lock;
+                    if !matches!(&lock, Some(Ok(lock)) if !self.kinds.show(lock)) {
+                        self.progress.clear();
+                        return lock;
+                    }
                 }
                 () = self.progress.due() => self.progress.write(self.locks.scanned()),
             }
@@ -83,7 +93,7 @@ impl Listing {
     }
 }
 
-async fn objects(mut locks: Listing, directory: &Directory) -> Listed {
+async fn objects(locks: &mut Listing<'_>, directory: &Directory) -> Listed {
     let mut listed = Listed::default();
     while let Some(lock) = locks.next().await {
         match lock {
@@ -96,7 +106,7 @@ async fn objects(mut locks: Listing, directory: &Directory) -> Listed {
 }
 
 /// Writes what has come whenever more has to be waited for.
-async fn rows(mut locks: Listing, directory: &Directory) -> Listed {
+async fn rows(locks: &mut Listing<'_>, directory: &Directory) -> Listed {
     let (mut table, mut found, mut listed) = (Table::new(HEADINGS), Vec::new(), Listed::default());
     loop {
         let lock = tokio::select! {

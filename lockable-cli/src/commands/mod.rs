@@ -1,6 +1,8 @@
 //! What an operator asks: one command a file.
 
 mod check;
+mod key;
+mod kinds;
 mod look;
 mod ls;
 mod news;
@@ -15,6 +17,7 @@ mod wait;
 mod watch;
 
 pub(crate) use self::check::check;
+pub(crate) use self::key::key;
 pub(crate) use self::ls::ls;
 pub(crate) use self::pause::{pause, resume};
 pub(crate) use self::release::release;
@@ -61,7 +64,7 @@ fn locks(admin: &Admin, arguments: &Ls) -> Locks {
 }
 
 /// What was looked for, and where.
-fn none(admin: &Admin, connection: &Connection, pattern: Option<&str>) -> String {
+fn none(admin: &Admin, connection: &Connection, pattern: Option<&str>, kinds: &[String]) -> String {
     let (prefix, place) = (admin.prefix(), connect::place(connection).unwrap_or_default());
     let form = pattern.unwrap_or("*");
     let advice = if is_prefixed(admin, form) {
@@ -71,7 +74,11 @@ fn none(admin: &Admin, connection: &Connection, pattern: Option<&str>) -> String
     } else {
         String::new()
     };
-    format!("no lock `{prefix}{form}` is held on {place}{advice}")
+    let of_kinds = match kinds {
+        [] => String::new(),
+        kinds => format!(" of the kind {}", kinds.join(" or ")),
+    };
+    format!("no lock `{prefix}{form}`{of_kinds} is held on {place}{advice}")
 }
 
 /// Whether a key or a pattern has the prefix already, which every command adds.

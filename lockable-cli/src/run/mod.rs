@@ -57,7 +57,10 @@ pub(crate) async fn run(
     let guard = match outcome {
         Ok(guard) => guard,
         // Nothing is written where that is as good as success: the lines of a crontab are mailed.
-        Err(error) if error.is_done() || error.is_busy() && arguments.busy_code == 0 => {
+        Err(error) if error.is_busy() && arguments.busy_code == 0 => return Ok(Exit::Code(0)),
+        // A run that still counts when it should not is seen by its time alone.
+        Err(error) if error.is_done() => {
+            note(json, &format!("{error}; the command was not run"));
             return Ok(Exit::Code(0));
         }
         Err(error) if error.is_busy() => {

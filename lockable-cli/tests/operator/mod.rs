@@ -2,6 +2,8 @@
 
 mod codes;
 mod holders;
+mod keys;
+mod kinds;
 mod many;
 mod names;
 mod output;

@@ -6,8 +6,19 @@ use std::path::Path;
 
 use crate::program::with;
 
-const COMMANDS: [&str; 10] =
-    ["ls", "show", "release", "wait", "pause", "resume", "check", "run", "completions", "man"];
+const COMMANDS: [&str; 11] = [
+    "ls",
+    "show",
+    "release",
+    "wait",
+    "pause",
+    "resume",
+    "check",
+    "run",
+    "key",
+    "completions",
+    "man",
+];
 
 /// What is tried: the texts beside the code.
 const TEXTS: [&str; 3] = [

@@ -53,7 +53,7 @@ fn a_run_that_is_done_is_repeated_on_request() {
     let server = Server::start();
     let run = || outcome(&mut run(&server.url(), &["--once", "1h"], "echo ran")).1;
     assert_eq!((run().as_str(), run().as_str()), ("ran\n", ""));
-    let (_, listed, _) = with(&server.url(), &["ls"]);
+    let (_, listed, _) = with(&server.url(), &["ls", "--kind", "done"]);
     assert!(listed.contains("done") && listed.contains("59m"), "{listed}");
     let (code, shown) = json(&server.url(), &["show", "job"]);
     assert_eq!((code, &shown["kind"]), (0, &"done".into()));

@@ -6,8 +6,19 @@ use lockable_tests::Server;
 
 use crate::program::{lockable, outcome, with};
 
-const COMMANDS: [&str; 10] =
-    ["ls", "show", "release", "wait", "pause", "resume", "check", "run", "completions", "man"];
+const COMMANDS: [&str; 11] = [
+    "ls",
+    "show",
+    "release",
+    "wait",
+    "pause",
+    "resume",
+    "check",
+    "run",
+    "key",
+    "completions",
+    "man",
+];
 
 /// No text needs a server.
 fn text(arguments: &[&str]) -> String {

@@ -39,6 +39,13 @@ impl Watch {
         line
     }
 
+    /// The next line of standard error.
+    pub(super) fn complaint(&mut self) -> String {
+        let mut line = String::new();
+        self.errors.read_line(&mut line).unwrap();
+        line
+    }
+
     /// The change, and the lock, of the next line.
     fn change(&mut self) -> (String, Value) {
         let line = self.line();
@@ -173,12 +180,10 @@ fn a_watch_outlives_its_server() {
     let mut watch = Watch::start(&server.url(), &["ls", "--watch=100ms", "--json"]);
     watch.changes("listed");
     server.kill();
-    let mut note = String::new();
-    watch.errors.read_line(&mut note).unwrap();
+    let note = watch.complaint();
     assert!(note.contains("the watch continues"), "{note}");
     server.restart();
-    note.clear();
-    watch.errors.read_line(&mut note).unwrap();
+    let note = watch.complaint();
     assert!(note.contains("reply again"), "{note}");
     // Nothing was on a disk. That it is gone is seen, and not that it was unknown.
     watch.changes("gone");
@@ -262,6 +267,14 @@ impl Terminal {
     }
 }
 
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It has ended already, but where a test ends before.
+        self.child.kill().ok();
+        self.child.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_terminal_has_one_table_that_is_drawn_again() {
     let server = Server::start();
@@ -284,6 +297,23 @@ fn a_terminal_has_one_table_that_is_drawn_again() {
 }
 
 #[test]
+fn a_terminal_counts_the_runs_that_are_done() {
+    let (server, done) = (Server::start(), "~0123456789abcdef.1764000000000000! cron");
+    let admin = server.admin();
+    for month in ["2026-10", "2026-11"] {
+        admin.set(&format!("disLock:report:{month}"), done);
+    }
+    let mut terminal = Terminal::start(&server.url(), 24, "ls --watch=100ms", &[]);
+    for _ in 0..3 {
+        let frame = terminal.frame();
+        assert!(frame.contains("0 locks, 2 done at ") && !frame.contains("report:"), "{frame:?}");
+    }
+    admin.set("disLock:report:2026-12", done);
+    terminal.frame_with("0 locks, 3 done at ");
+    terminal.end();
+}
+
+#[test]
 fn a_terminal_without_colours_or_room_gets_none() {
     let server = Server::start();
     let admin = server.admin();
@@ -302,9 +332,6 @@ fn a_terminal_without_colours_or_room_gets_none() {
     let mut line = String::new();
     terminal.output.read_line(&mut line).unwrap();
     assert!(line.trim_end().ends_with('Z') && !line.contains('\u{1b}'), "{line:?}");
-    let Terminal { mut child, .. } = terminal;
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 /// Goal: what the text shows of a terminal is a frame of one.

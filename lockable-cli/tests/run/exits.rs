@@ -52,9 +52,18 @@ fn a_command_that_succeeded_is_not_repeated() {
     assert_eq!(server.admin().get("disLock:job"), None);
     assert_eq!(once(&[], "echo ran"), (0, "ran\n".to_owned(), String::new()));
     assert!(server.admin().pttl("disLock:job") > 3_500_000);
-    for options in [&[][..], &["--wait"], &["--wait=1ms"]] {
-        assert_eq!(once(options, "echo ran"), (0, String::new(), String::new()));
+    for options in [&[][..], &["--wait"], &["--wait=1ms"], &["--busy-code", "7"]] {
+        let (code, said, why) = once(options, "echo ran");
+        assert_eq!((code, said.as_str()), (0, ""), "{why}");
+        let parts = [
+            "lock `disLock:job`: its run is done",
+            " began at ",
+            " until ",
+            "; the command was not run\n",
+        ];
+        assert!(why.lines().count() == 1 && parts.iter().all(|part| why.contains(part)), "{why}");
     }
+    assert_eq!(once(&["--busy-code", "0"], "echo ran"), (0, String::new(), String::new()));
     let (code, _, why) = outcome(&mut run(&server.url(), &[], "echo ran"));
     assert!(code == 75 && why.contains("--once"), "{why}");
 }

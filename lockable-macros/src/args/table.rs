@@ -187,7 +187,7 @@ pub(super) const TABLE: [Row; 18] = [
     },
     Row {
         name: "once",
-        example: "once = \"24h\"",
+        example: "once = \"20h\"",
         elsewhere: &["oncefor", "onceper", "runonce", "onlyonce", "keep", "keepfor", "dedupe"],
         read: Read::Value(|args, input, _| {
             lease::once(input).map(|value| args.lease.once = Some(value))

@@ -92,8 +92,8 @@ impl Locker {
 
     /// Makes a request for the lock of this key; nothing happens until it is acquired.
     ///
-    /// The locker puts its prefix before the key. For values that come from outside, prefer the attribute's key
-    /// template, which escapes them. The lock carries the [`RequestId`](crate::RequestId) that is current where it
+    /// The locker puts its prefix before the key. The text is not escaped: make a key that has a value by
+    /// [`lock_key!`](crate::lock_key), and it is the same lock as under the attribute. The lock carries the [`RequestId`](crate::RequestId) that is current where it
     /// is acquired, or else the one that is current here.
     pub fn lock(&self, key: impl AsRef<str>) -> LockRequest {
         self.request(&self.0.prefix, key, Terms::default())
@@ -108,10 +108,11 @@ impl Locker {
     /// # Examples
     /// A transfer, which needs both accounts:
     /// ```
+    /// # use lockable_runtime::lock_key;
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
     /// # let (from, to) = (7, 3);
-    /// let accounts = [format!("account:{from}"), format!("account:{to}")];
+    /// let accounts = [lock_key!("account:{from}")?, lock_key!("account:{to}")?];
     /// let moved = locker.lock_all(accounts).run(async { 100 }).await?;
     /// # assert_eq!(moved, 100);
     /// # Ok(())

@@ -168,10 +168,11 @@ impl<K: Keys> LockRequest<K> {
     ///
     /// # Examples
     /// ```
+    /// # use lockable_runtime::lock_key;
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
     /// # let id = 7;
-    /// let guard = locker.lock(format!("order:{id}")).label("order:{id}").acquire().await?;
+    /// let guard = locker.lock(lock_key!("order:{id}")?).label("order:{id}").acquire().await?;
     /// # guard.release().await?;
     /// # Ok(())
     /// # }

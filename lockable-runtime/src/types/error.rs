@@ -163,14 +163,13 @@ impl LockError {
         Self::new(LockErrorKind::Unavailable, message).with_key(key)
     }
 
-    pub(crate) fn done(key: &str) -> Self {
-        Self::new(LockErrorKind::Done, Self::done_for(None)).with_key(key)
+    pub(crate) fn done(key: &str, begin: &str, end: &str) -> Self {
+        Self::new(LockErrorKind::Done, Self::run_is_done(begin, end)).with_key(key)
     }
 
-    /// A run was completed, for so much longer where that is known.
-    pub(crate) fn done_for(remaining: Option<Duration>) -> String {
-        let rest = remaining.map(|rest| format!(", for another {rest:.0?}")).unwrap_or_default();
-        format!("its run is done: a call with `once` ended well, and no other one runs{rest}")
+    /// With the words for when the run began and until when it counts, where these are known.
+    pub(crate) fn run_is_done(begin: &str, end: &str) -> String {
+        format!("its run is done: a call with `once`{begin} ended well, and no other one runs{end}")
     }
 
     pub(crate) fn invalid_key(key: &str, flaw: impl Into<Cow<'static, str>>) -> Self {

@@ -228,7 +228,7 @@ const fn position(bytes: &[u8], wanted: u8, start: usize) -> usize {
 /// an encoded byte, so a rendered key can be parsed in one way only.
 pub struct Part<'a, T: ?Sized> {
     value: &'a T,
-    delimiters: &'static str,
+    delimiters: &'a str,
 }
 
 impl<T: ?Sized> fmt::Debug for Part<'_, T> {
@@ -241,7 +241,7 @@ impl<'a, T: ?Sized> Part<'a, T> {
     /// Wraps a value for one or more holes of a template.
     ///
     /// Not bounded, so that a value that cannot be displayed is reported at its hole.
-    pub fn new(value: &'a T, delimiters: &'static str) -> Self {
+    pub fn new(value: &'a T, delimiters: &'a str) -> Self {
         Self { value, delimiters }
     }
 }
@@ -279,7 +279,7 @@ impl<T: KeyPart + ?Sized> Display for Part<'_, T> {
 
 struct Escaped<'a, 'b> {
     out: &'a mut fmt::Formatter<'b>,
-    delimiters: &'static str,
+    delimiters: &'a str,
     is_empty: bool,
 }
 

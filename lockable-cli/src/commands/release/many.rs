@@ -39,7 +39,7 @@ pub(super) async fn of_pattern(
     let chosen = Chosen::by_pattern(admin, pattern).await;
     if chosen.locks.is_empty() && chosen.failed.is_none() {
         let others = chosen.others().map(|others| format!("; {others}")).unwrap_or_default();
-        let message = none(admin, connection, Some(pattern)) + &others;
+        let message = none(admin, connection, Some(pattern), &[]) + &others;
         return Err(Failure::new("free", code::FREE, message));
     }
     let many = Many { connection, admin, arguments, reason, json };

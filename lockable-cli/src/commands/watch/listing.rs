@@ -8,9 +8,10 @@ use lockable_runtime::admin::{Admin, HeldLock};
 use tokio::time::Instant;
 
 use super::history::{Change, Entry, Extent, History, Sight};
-use super::view::{MARKS, Trouble, View, bar, left, mark, time};
+use super::view::{MARKS, Trouble, View, bar, due, left, mark, time};
 use super::{check_pause, pause_after};
 use crate::arguments::{Connection, Ls, Span};
+use crate::commands::kinds::Kinds;
 use crate::commands::second_look::pause;
 use crate::commands::{locks, none};
 use crate::connect;
@@ -31,9 +32,14 @@ pub(crate) async fn listing(
     let interval = check_pause(interval)?;
     check_pattern(arguments.pattern.as_deref())?;
     let admin = connect::locker(connection)?.admin();
-    let none = none(&admin, connection, arguments.pattern.as_deref());
+    let none = none(&admin, connection, arguments.pattern.as_deref(), &arguments.kinds);
     let mut watch = Watch::new(admin, arguments, none, View::new(json)).await?;
+    let mut is_first = true;
     while watch.look().await? {
+        if std::mem::take(&mut is_first) && !watch.view.is_terminal() {
+            watch.kinds.say(connection, json);
+        }
+
         // A listing has paused already; the list of connections comes in one piece.
         pause(pause_after(watch.directory_took, interval)).await;
     }
@@ -55,6 +61,7 @@ fn check_pattern(pattern: Option<&str>) -> Result<(), Failure> {
 struct Watch<'a> {
     admin: Admin,
     arguments: &'a Ls,
+    kinds: Kinds<'a>,
     /// What is said where no lock is held.
     none: String,
     view: View,
@@ -65,6 +72,8 @@ struct Watch<'a> {
     trouble: Trouble,
     /// How many keys a listing scans, as far as is known.
     keys: u64,
+    /// Whether it was said that the first look lasts. On a terminal each frame says so.
+    is_announced: bool,
 }
 
 impl<'a> Watch<'a> {
@@ -85,6 +94,7 @@ impl<'a> Watch<'a> {
         Ok(Self {
             admin,
             arguments,
+            kinds: Kinds::of(arguments),
             none,
             view,
             history,
@@ -93,6 +103,7 @@ impl<'a> Watch<'a> {
             table,
             trouble,
             keys,
+            is_announced: false,
         })
     }
 
@@ -134,6 +145,7 @@ impl<'a> Watch<'a> {
     /// How much was listed; `None` where no one reads it.
     async fn list(&mut self) -> Result<Option<Extent>, Failure> {
         let mut locks = locks(&self.admin, self.arguments);
+        self.kinds.count_again();
         let (mut extent, mut drawn) = (Extent::Whole, Instant::now());
         loop {
             tokio::select! {
@@ -147,14 +159,24 @@ impl<'a> Watch<'a> {
                     }
                     None => return Ok(Some(extent)),
                 },
-                () = self.view.due(drawn) => {
+                () = due(drawn), if !self.is_announced => {
                     drawn = Instant::now();
-                    if !self.show(Some(locks.scanned())) {
+                    if !self.lasts(locks.scanned()) {
                         return Ok(None);
                     }
                 }
             }
         }
+    }
+
+    /// Shows how far a listing is: on a terminal again and again, elsewhere once; `false` where no one reads it.
+    fn lasts(&mut self, scanned: u64) -> bool {
+        if self.view.is_terminal() {
+            return self.show(Some(scanned));
+        }
+        self.is_announced = true;
+        self.view.note(&format!("the first look lasts: {}", progress::words(scanned, self.keys)));
+        true
     }
 
     /// # Errors
@@ -167,6 +189,9 @@ impl<'a> Watch<'a> {
     }
 
     fn see(&mut self, lock: &HeldLock) -> bool {
+        if !self.kinds.show(lock) {
+            return true;
+        }
         let sight = Sight::of(lock, Vec::new());
         let change = self.history.see(lock.name(), lock.clone(), sight, boot_time());
         change.is_none_or(|change| self.view.event(change, LockLine::new(lock, &self.directory)))
@@ -197,7 +222,8 @@ impl<'a> Watch<'a> {
         let progress = scanned.map(|scanned| format!("; {}", progress::words(scanned, self.keys)));
         let progress = progress.unwrap_or_default();
         let locks = if held == 1 { "lock" } else { "locks" };
-        let count = format!("{held} {locks} at {}{progress}   {MARKS}", time());
+        let (done, now) = (self.kinds.foot(), time());
+        let count = format!("{held} {locks}{done} at {now}{progress}   {MARKS}");
         self.trouble.line().into_iter().chain([count]).collect()
     }
 }

@@ -41,12 +41,8 @@ impl View {
         }
     }
 
-    /// When to draw what a long look has shown so far: on a terminal alone.
-    pub(super) async fn due(&self, last: Instant) {
-        match self {
-            Self::Terminal(_) => tokio::time::sleep_until(last + FRAME).await,
-            Self::Text | Self::Json => std::future::pending().await,
-        }
+    pub(super) fn is_terminal(&self) -> bool {
+        matches!(self, Self::Terminal(_))
     }
 
     /// Shows a whole picture; `false` where no one reads it any more.
@@ -73,6 +69,11 @@ impl View {
             _ => true,
         }
     }
+}
+
+/// When to show how far a long look is.
+pub(super) async fn due(last: Instant) {
+    tokio::time::sleep_until(last + FRAME).await;
 }
 
 #[derive(Serialize)]
@@ -170,7 +171,7 @@ impl Trouble {
 
 impl View {
     /// On a terminal it is a line of the picture.
-    fn note(&self, text: &str) {
+    pub(super) fn note(&self, text: &str) {
         match self {
             Self::Terminal(_) => {}
             Self::Text => note(false, text),

@@ -113,7 +113,7 @@ impl Acquirer {
         match Asked::new(self, &attempt).answer().await {
             Ok(Acquisition::Done) if terms.once.is_some() => {
                 stake.ends(Heard::Busy);
-                Err(LockError::done(attempt.key.as_str()))
+                Err(LockError::done(attempt.key.as_str(), "", ""))
             }
             Ok(Acquisition::Busy | Acquisition::Done) => {
                 let busy = self.busy(attempt.key.clone(), attempt.obstacle(), terms).await;

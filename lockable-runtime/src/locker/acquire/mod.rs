@@ -24,6 +24,7 @@ use crate::waiters::{Entered, Heard};
 mod acquirer;
 mod busy;
 mod call;
+mod done;
 mod gate;
 mod in_line;
 mod permit;
@@ -59,6 +60,11 @@ pub(crate) async fn acquire(
             Ok(Tried::Busy(busy))
         }
         Err(error) => {
+            let error = if error.is_done() {
+                Box::pin(done::with_times(&acquirer.link, error)).await
+            } else {
+                error
+            };
             let error = reporting.redact(error).labeled(terms.label);
             acquiring.failed(&error);
             Err(error)

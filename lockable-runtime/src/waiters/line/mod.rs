@@ -187,7 +187,7 @@ impl<C> Line<C> {
         self.answers();
         match answer {
             _ if is_leftover => Actions::withdraw(attempt),
-            Enqueued::Done { remaining } if self.waits_as(attempt) => self.done(*remaining),
+            Enqueued::Done { .. } if self.waits_as(attempt) => self.done(),
             Enqueued::Done { .. } | Enqueued::Granted(_) | Enqueued::Queued { .. } => {
                 Actions::default()
             }
@@ -195,10 +195,10 @@ impl<C> Line<C> {
     }
 
     /// A `once` call ended well: those that wait to do the same need not any more, and the others wait on.
-    fn done(&mut self, remaining: Option<Duration>) -> Actions<C> {
+    fn done(&mut self) -> Actions<C> {
         let (ended, waiting) = mem::take(&mut self.waiting).into_iter().partition(|it| it.is_once);
         self.waiting = waiting;
-        let fault = Fault::new(LockErrorKind::Done, LockError::done_for(remaining));
+        let fault = Fault::new(LockErrorKind::Done, LockError::run_is_done("", ""));
         self.close(Actions { refuse: Some((fault, ended)), ..Actions::default() })
     }
 

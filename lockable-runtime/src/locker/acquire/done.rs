@@ -1,0 +1,33 @@
+//! The error of a call whose run is done: when that run began, and until when it counts.
+
+use std::time::SystemTime;
+
+use crate::backend::Link;
+use crate::holder::{HeldSince, Holder, HolderKind};
+use crate::locker::inspect::inspect;
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::utc::utc;
+
+/// The same error with these times, which one more request finds: the reply of a try has no end. Without them where
+/// it finds no such run any more, or no server replies.
+pub(super) async fn with_times(link: &Link, error: LockError) -> LockError {
+    let Some(key) = error.key().and_then(|key| LockKey::new(key).ok()) else { return error };
+    let found = inspect(link, key.clone()).await.ok().flatten();
+    let run = found.filter(|found| found.kind() == HolderKind::Done);
+    run.map_or(error, |run| LockError::done(key.as_str(), &begin(&run), &end(&run)))
+}
+
+fn begin(run: &Holder) -> String {
+    match run.held_since() {
+        Some(HeldSince::At(moment)) => format!(" that began at {}", utc(moment)),
+        Some(HeldSince::NotBefore(moment)) => format!(" that began after {}", utc(moment)),
+        None => String::new(),
+    }
+}
+
+/// By the clock of this machine, as the times of its other events are.
+fn end(run: &Holder) -> String {
+    let end = run.remaining().and_then(|rest| SystemTime::now().checked_add(rest));
+    end.map(|end| format!(" until {}", utc(end))).unwrap_or_default()
+}
