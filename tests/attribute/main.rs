@@ -34,4 +34,5 @@ mod sync;
 mod sync_lease;
 mod telemetry;
 mod test_kit;
+mod values;
 mod waiting;

@@ -182,6 +182,32 @@ impl<K: Keys> LockRequest<K> {
         self
     }
 
+    /// Checks the request without sending anything; what it refuses is refused at every call.
+    ///
+    /// So a value that an operator sets is checked when the program starts, also one for an option of the attribute,
+    /// which takes the same values.
+    ///
+    /// # Errors
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) and [`InvalidOption`](crate::LockErrorKind::InvalidOption), as
+    /// acquiring it would return them.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # fn limit() -> u32 { 1 }
+    /// # fn expire() -> std::time::Duration { std::time::Duration::from_secs(60) }
+    /// locker.lock("export").permits(limit()).expire(expire()).check()?;
+    /// assert!(locker.lock("export").permits(0).check().is_err());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn check(self) -> Result<(), LockError> {
+        let (agrees, explain) = (self.agrees(), self.explain());
+        agrees.and(self.key.map(drop)).map_err(explain)
+    }
+
     /// Tries once instead of waiting.
     pub(super) fn trying(self) -> Self {
         self.with(Terms::try_once)
@@ -296,12 +322,13 @@ impl LockRequest {
     /// tag itself, `{export}`, is refused, because its permits would be those.
     ///
     /// The number is a part of what all callers agree on. While some ask for more permits than others, the larger
-    /// number counts. Permits and the plain lock of the same key do not exclude each other.
+    /// number counts. One permit is the first of a larger number. Permits and the plain lock of the same key do not exclude
+    /// each other.
     ///
     /// [Fencing tokens](crate::FencingToken) rise from grant to grant of a key, but several holders are at work, so
     /// they fence nothing among those.
     ///
-    /// `count` is from 2 to 64. With [`min_hold`](LockRequest::min_hold) of a second, at most `count` calls start in a second.
+    /// `count` is from 1 to 64; [`check`](LockRequest::check) one that an operator sets. With [`min_hold`](LockRequest::min_hold) of a second, at most `count` calls start in a second.
     ///
     /// # Examples
     /// ```
