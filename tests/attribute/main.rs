@@ -15,6 +15,7 @@ mod future_sizes;
 mod hold_times;
 mod keys;
 mod labels;
+mod leaders;
 mod lease;
 mod lifecycle;
 mod methods;

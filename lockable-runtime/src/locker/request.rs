@@ -76,6 +76,16 @@ impl<K: Keys> LockRequest<K> {
         &self.terms
     }
 
+    /// The name of the lock, or of the first, as it may be shown; also one that is no key.
+    pub(super) fn shown_key(&self) -> DisplayKey<'_> {
+        let name = match &self.key {
+            Ok(key) => key.all().first().map(LockKey::as_str),
+            Err(mistake) => mistake.key(),
+        };
+        let redacts_keys = self.link().reporting.redacts_keys;
+        DisplayKey::new(name.unwrap_or_default(), redacts_keys).labeled(self.terms.label)
+    }
+
     /// Makes an error one of this request, as it may be shown.
     pub(super) fn explain(&self) -> impl Fn(LockError) -> LockError + use<K> {
         let reporting = self.link().reporting;
@@ -542,15 +552,14 @@ impl LockRequest {
 impl<K: Keys> fmt::Debug for LockRequest<K> {
     /// With the keys as messages show them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |key| DisplayKey::new(key, self.link().reporting.redacts_keys);
+        let reporting = &self.link().reporting;
         let mut request = f.debug_struct("LockRequest");
         match self.key.as_ref().map(Keys::all) {
-            Ok([key]) => request.field("key", &shown(key.as_str()).text()),
-            Ok(keys) => {
-                let keys: Vec<_> = keys.iter().map(|key| shown(key.as_str()).text()).collect();
+            Ok(keys) if keys.len() != 1 => {
+                let keys: Vec<_> = keys.iter().map(|key| reporting.show(key).text()).collect();
                 request.field("keys", &keys)
             }
-            Err(error) => request.field("key", &shown(error.key().unwrap_or_default()).text()),
+            Ok(_) | Err(_) => request.field("key", &self.shown_key().text()),
         };
         request.finish_non_exhaustive()
     }

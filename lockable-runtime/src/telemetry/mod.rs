@@ -17,6 +17,8 @@
 //! | warn | `acquire` | event | `key`, …, `waited` | the wait limit was reached, and another holder has the lock |
 //! | error | `acquire` | event | `key`, …, `error` | a decorated call failed, and its return type cannot carry the error |
 //! | warn | `lead` | event | `key`, …, `error` | a campaign of [`lead`](crate::LockRequest::lead) failed; it is repeated each second, without another event until one succeeds |
+//! | info | `lead` | event | `key`, …, `outcome` | the campaigns of this process are over: its body returned, or the future of `lead` was dropped, as by aborting its task |
+//! | error | `lead` | event | `key`, …, `outcome`, `error` | the campaigns of this process are over for another reason; without an `error` after a panic |
 //! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
 //! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and continues to wait |
 //! | debug | `hold` | span | `key`, …, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
@@ -39,6 +41,7 @@
 //! | field | values |
 //! |---|---|
 //! | `outcome` of `acquire` | `granted`, `busy`, `done` (the run of a `once` call is over), `wait_limit`, `failed`, `cancelled` |
+//! | `outcome` of `lead` | `returned`, `dropped`, `failed`, `panicked` |
 //! | `outcome` of `hold` | `released`, `revoked` (on an operator's request), `lost` |
 //! | `outcome` of `renew` | `renewed`, `absent` (no holder has the lock), `taken` (another holder has it) |
 //! | `outcome` of `release` | `released`, `handed_off` (to the next waiter of this process), `absent`, `taken`, `unanswered` |
@@ -159,14 +162,15 @@
 //! their first use.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, acquisition_failed, campaign_failed, error_discarded, settings_ignored,
-    skipped, wait_limit_reached, waits_long,
+    Acquiring, Waiting, acquisition_failed, error_discarded, settings_ignored, skipped,
+    wait_limit_reached, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{
     Hold, HoldEnd, completed_after_loss, held_long, lost, renewal_unanswered, renewed, renewing,
     revoked,
 };
+pub(crate) use self::leading::Campaigns;
 pub(crate) use self::releasing::{
     handed_off_locally, release_abandoned, release_deferred, released_too_late, releasing,
 };
@@ -179,6 +183,7 @@ mod counters;
 #[path = "no_counters.rs"]
 mod counters;
 mod holding;
+mod leading;
 mod releasing;
 mod span;
 #[cfg(test)]
