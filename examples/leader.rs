@@ -1,6 +1,7 @@
-//! How does one of several replicas lead, and how does its readiness probe know?
+//! How does one of several replicas lead, and how does the rest of the process know?
 //!
-//! `lead` campaigns until its body returns or its future is dropped. `watch` gives a handle for the probe.
+//! `lead` campaigns until its body returns or its future is dropped. `watch` gives a handle for a page of the process's
+//! state; a readiness probe that is true for the leader alone would stop a rolling update.
 //!
 //! In this folder, run it with `cargo run --example leader`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep the
 //! lock in Redis. Watch for the second replica, which leads when the first one shuts down.
@@ -14,7 +15,7 @@ use tokio::task::JoinHandle;
 /// One replica of the service.
 struct Replica {
     name: &'static str,
-    /// What the handler of `/ready` looks at.
+    /// What the handler of `/leader` looks at.
     probe: Leadership,
     campaigning: JoinHandle<Result<(), LockError>>,
 }
@@ -34,13 +35,13 @@ impl Replica {
         Ok(Self { name, probe, campaigning: tokio::spawn(leading) })
     }
 
-    fn is_ready(&self) -> bool {
-        self.probe.is_leader()
-    }
-
+    /// The campaigns go on until then: their end would say why this replica never leads again.
     async fn leads(&mut self) {
-        while !self.is_ready() {
-            self.probe.changed().await;
+        while !self.probe.is_leader() {
+            tokio::select! {
+                _ = self.probe.changed() => {}
+                ended = &mut self.campaigning => panic!("the campaigns have ended: {ended:?}"),
+            }
         }
     }
 
@@ -59,10 +60,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     first.leads().await;
     let mut second = Replica::start("the second replica", &url).await?;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(first.is_ready() && !second.is_ready());
+    assert!(first.probe.is_leader() && !second.probe.is_leader());
 
     first.shut_down().await?;
     second.leads().await;
-    assert!(!first.is_ready());
+    assert!(!first.probe.is_leader());
     second.shut_down().await
 }

@@ -2,7 +2,7 @@
 //!
 //! `lead` campaigns in the background, and `/ready` answers 200 while this replica leads. A replica that is asked to stop
 //! resigns, so another one leads after milliseconds; after a crash one does when the lease ends. `leader.yaml` beside
-//! this file is the manifest.
+//! this file is the manifest. Such a probe needs its update strategy: the usual one waits for a new replica that is ready.
 //!
 //! Run it with `LOCKABLE_URL=redis://127.0.0.1:6379 cargo run --bin leader_probe`: it is two replicas then, probes them,
 //! and ends. With `PORT` it is one, as in the manifest, until it gets a SIGTERM. Watch for the probes that change.

@@ -101,7 +101,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a busy lock, without a limit or at most this long; see [waiting](#waiting) | one try |
 /// | `fair` | with `wait`: passes the lock to another process after each holder, if one waits | off |
 /// | `blocking` | with `wait`, on a sync function: states that the calling thread may block, as in `spawn_blocking`; see [sync functions](#sync-functions) | off |
-/// | `permits = 3`, an integer or an expression of one, from 2 to 64 | the number of calls that run at a time, in all processes; see [permits](#permits) | one |
+/// | `permits = 3`, an integer or an expression of one, from 1 to 64 | the number of calls that run at a time, in all processes; see [permits](#permits) | one |
 /// | `permits = all(3)` | all permits at once: waits until the other calls are out, and lets none in | |
 /// | `renew` | keeps the lease alive while the body runs | off |
 /// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`: the longest hold, measured from the grant; then the body is dropped and the lock released | none |
@@ -113,6 +113,10 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time, and a [signal](Lease::ending_within) before its end; with `keys` or `permits = all(…)`, to the [`Leases`] of all | |
 /// | `locker = expr` | the [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
 /// | `crate = ::path` | the path of `lockable_runtime`, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
+///
+/// A value that is wrong for its option is a compile error where it is a literal. One of an expression is an
+/// [invalid option](LockErrorKind::InvalidOption) at each call, and the body never runs. So check what an operator sets
+/// when the program starts, by a request with the same values: [`LockRequest::check`].
 ///
 /// # Return types
 ///

@@ -30,7 +30,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("waiters/line", "mod parts"),
     ("releaser", "shutdown mod backlog duty"),
     ("worker", "mod agenda"),
-    ("telemetry", "mod acquiring holding releasing counters no_counters span"),
+    ("telemetry", "mod acquiring leading holding releasing counters no_counters span"),
     (
         "backend",
         "url link slow memory redis events mod administration revoking attempt min_hold fault",

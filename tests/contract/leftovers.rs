@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use lockable_runtime::{LockError, LockRequest};
 
-use crate::fixture::{FENCE, KEY, NAME, Store};
+use crate::fixture::{FENCE, KEY, NAME, Store, assert_released};
 
 every_backend! { one_thread: [
     an_invalid_key_is_refused_before_anything_is_sent,
     an_invalid_lease_is_refused_before_anything_is_sent,
     one_try_with_terms_of_waiting_is_refused,
     the_longest_key_and_the_shortest_lease_are_good,
+    the_greatest_value_of_each_option_is_good,
     a_lockers_lease_is_checked_when_it_is_built,
     a_request_that_is_never_acquired_does_nothing,
     a_released_lock_leaves_one_fence_for_ten_minutes,
@@ -81,6 +82,26 @@ async fn the_longest_key_and_the_shortest_lease_are_good(store: &Store) {
         Ok(guard) => assert!(guard.lease().remaining() < Duration::from_millis(8)),
         Err(error) => assert!(error.is_unavailable(), "{error}"),
     }
+}
+
+async fn the_greatest_value_of_each_option_is_good(store: &Store) {
+    let locker = store.locker().await;
+    let longest = Duration::from_millis(i64::MAX.unsigned_abs() / 2);
+    let request = |key| locker.lock(key).wait(Duration::MAX);
+    for request in [
+        request("expire").expire(longest),
+        request("max_hold").renew().max_hold(Duration::MAX),
+        request("min_hold").expire(longest).min_hold(longest),
+        request("permits").permits(64),
+    ] {
+        assert_released(&request.acquire().await.unwrap().release().await);
+    }
+    request("once").once().acquire().await.unwrap().keep(longest).await.unwrap();
+    request("all").all_permits(64).acquire().await.unwrap().release().await.unwrap();
+    assert!(locker.lock("once").once().acquire().await.unwrap_err().is_done());
+    assert!(locker.lock("min_hold").try_acquire().await.unwrap().is_none());
+    store.eventually(|| store.locks().len() == 2).await;
+    store.lose_all_data();
 }
 
 async fn a_lockers_lease_is_checked_when_it_is_built(store: &Store) {

@@ -25,6 +25,7 @@ every_backend! { one_thread: [
     the_name_of_a_permit_is_no_key,
     the_longest_key_has_permits,
     permits_of_unlike_number_share_their_names,
+    one_permit_is_the_first_of_a_larger_number,
     so_many_calls_start_in_a_second,
     a_dropped_guard_gives_its_lane_back,
     all_permits_are_held_by_one_call,
@@ -128,7 +129,7 @@ async fn a_body_with_a_permit_gets_no_second_one(store: &Store) {
 async fn impossible_numbers_of_permits_are_refused(store: &Store) {
     let locker = store.locker().await;
     let before = store.requests();
-    for count in [0, 1, 65, u32::MAX] {
+    for count in [0, 65, u32::MAX] {
         let error = one_of(&locker, count).acquire().await.unwrap_err();
         assert!(
             error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`permits`"),
@@ -186,6 +187,30 @@ async fn permits_of_unlike_number_share_their_names(store: &Store) {
     drop(few);
     drained().await;
     assert!(take(&other, 2).await.is_some());
+}
+
+/// An operator lowers the number to one while others count more.
+async fn one_permit_is_the_first_of_a_larger_number(store: &Store) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let one = take(&locker, 1).await.unwrap();
+    assert_eq!(one.lease().key().as_str(), "disLock:{k}#1");
+    assert!(take(&locker, 1).await.is_none() && take(&other, 1).await.is_none());
+    let second = take(&other, 2).await.unwrap();
+    assert!(take(&other, 2).await.is_none());
+    let waiting = tokio::spawn(one_of(&other, 1).wait(LIMIT).acquire());
+    one.release().await.unwrap();
+    assert_released(&waiting.await.unwrap().unwrap().release().await);
+    let alone = locker.lock(KEY).all_permits(1).wait(LIMIT).acquire().await;
+    assert_eq!(alone.unwrap_err().kind(), LockErrorKind::InvalidOption);
+    second.release().await.unwrap();
+    let alone = locker.lock(KEY).all_permits(1).wait(LIMIT).acquire().await.unwrap();
+    assert_eq!(alone.leases().len(), 1);
+    assert!(take(&other, 1).await.is_none());
+    let more = take(&other, 2).await.unwrap();
+    assert_eq!(more.lease().key().as_str(), "disLock:{k}#2");
+    drop(more);
+    alone.release().await.unwrap();
+    store.eventually(|| store.locks().is_empty()).await;
 }
 
 async fn so_many_calls_start_in_a_second(store: &Store) {
@@ -373,7 +398,7 @@ async fn all_permits_are_tried_and_let_go(store: &Store) {
         assert_eq!(store.locks(), ["disLock:{k}#1"]);
     }
     one.release().await.unwrap();
-    let error = locker.lock(KEY).all_permits(1).acquire().await.unwrap_err();
+    let error = locker.lock(KEY).all_permits(0).acquire().await.unwrap_err();
     assert!(error.kind() == LockErrorKind::InvalidOption, "{error}");
 }
 

@@ -1,6 +1,7 @@
 //! Locks that are passed on by tickets: acquired here, finished there.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::mem;
 use std::time::Duration;
 
 use lockable_runtime::admin::{Forced, Revoked};
@@ -29,6 +30,7 @@ every_backend! { one_thread: [
     a_ticket_leaves_nothing_in_its_process,
     a_redeemed_hold_has_the_terms_of_its_request,
     a_ticket_after_its_time_is_lost,
+    a_message_has_its_work_done_once_on_each_way,
     an_operator_sees_and_frees_a_ticket,
     those_who_wait_get_the_lock_after_a_redeemed_hold,
     a_lock_that_was_waited_for_is_passed_on,
@@ -310,6 +312,65 @@ async fn a_ticket_after_its_time_is_lost(store: &Store) {
     assert!(next.lease().fencing_token() > ticket.fencing_token());
     assert!(!is_lost(&locker, &ticket).await && next.lease().is_held());
     next.release().await.unwrap();
+}
+
+/// Goal: a message is acknowledged whose work was never done, or its work is done twice.
+/// Method: workers as the documentation has them, which get the message until they say `Ok`.
+async fn a_message_has_its_work_done_once_on_each_way(store: &Store) {
+    let (web, worker) = (store.locker().await, store.locker().await);
+    let send = async |ttl| hold(&web).await.into_ticket(ttl).await.unwrap();
+    for way in ["in time", "late", "behind another call", "its worker dies", "not sent"] {
+        let done = Cell::new(0);
+        let ticket = send(if way == "late" { store.short() } else { AMPLE }).await;
+        match way {
+            "late" => store.pass(NAME).await,
+            "behind another call" => {
+                store.delete(NAME);
+                deliver(store, &web, &send(AMPLE).await, &done).await;
+            }
+            "its worker dies" => {
+                let request = worker.redeem(ticket.clone()).expire(store.short());
+                // The reply may be later than such a short lease on a busy machine; the ticket is used up then, too.
+                request
+                    .acquire()
+                    .await
+                    .map_or_else(|error| assert!(error.is_unavailable()), mem::forget);
+            }
+            "not sent" => {
+                let given_back = web.redeem(ticket.clone()).acquire().await.unwrap();
+                given_back.release().await.unwrap();
+                assert!(!store.has(NAME));
+                deliver(store, &worker, &send(AMPLE).await, &done).await;
+            }
+            _ => {}
+        }
+        let twice = || deliver(store, &worker, &ticket, &done);
+        tokio::join!(twice(), twice());
+        assert_eq!(done.get(), 1, "{way}");
+        drained().await;
+        assert!(!store.has(NAME));
+    }
+}
+
+/// Delivers a message until it is acknowledged. Its data are this count.
+async fn deliver(store: &Store, locker: &Locker, ticket: &Ticket, done: &Cell<u32>) {
+    let work = async || {
+        if done.get() == 0 {
+            tokio::task::yield_now().await;
+            done.set(done.get() + 1);
+        }
+    };
+    loop {
+        let outcome = match locker.redeem(ticket.clone()).renew().run(work()).await {
+            Err(error) if error.is_lost() && !error.is_taken() => {
+                locker.lock(KEY).wait(Duration::ZERO).renew().run(work()).await
+            }
+            outcome => outcome,
+        };
+        let Err(error) = outcome else { return };
+        assert!(error.is_taken() || error.is_busy(), "{error}");
+        store.elapse(store.short() / 10).await;
+    }
 }
 
 async fn an_operator_sees_and_frees_a_ticket(store: &Store) {

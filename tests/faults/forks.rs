@@ -15,8 +15,15 @@ fn a_locker_of_the_parent_is_refused_at_once() {
     let said = run("refused", &server);
     let forked = "NotConfigured: this locker was made before the process was forked; make another one \
                   in the child, and `install` it there";
-    for what in ["own runtime", "with a limit", "inherited runtime", "decorated", "sync", "inspect"]
-    {
+    for what in [
+        "own runtime",
+        "with a limit",
+        "inherited runtime",
+        "leading",
+        "decorated",
+        "sync",
+        "inspect",
+    ] {
         assert!(said.contains(&format!("child: {what}: {forked}\n")), "{what}\n{said}");
     }
     assert!(said.contains("child: check: ") && said.contains("error [unreachable]"), "{said}");

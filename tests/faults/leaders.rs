@@ -83,6 +83,35 @@ async fn candidates_outlive_an_outage() {
     crate::support::freed(&server).await;
 }
 
+/// Goal: a process that starts before its Redis is set up as it should be leads once that is mended.
+/// Method: what refuses the first campaign is mended after the warning, and nothing else is done.
+#[tokio::test]
+async fn a_first_campaign_outlives_what_an_operator_mends() {
+    events::listen();
+    let list = ["RPUSH", "disLock:refused-data", "other"].as_slice();
+    let cases: [(&str, &str, &[&str], &[&str]); 4] = [
+        ("password", "on >other ~* &* +@all", &["PING"], &["ACL", "SETUSER", "app", ">secret"]),
+        ("right", "on >secret ~* &* +@all -set", &["PING"], &["ACL", "SETUSER", "app", "+set"]),
+        ("key", "on >secret ~a* &* +@all", &["PING"], &["ACL", "SETUSER", "app", "~*"]),
+        ("data", "on >secret ~* &* +@all", list, &["DEL", "disLock:refused-data"]),
+    ];
+    for (case, rules, spoil, mend) in cases {
+        let server = Server::builder().user("app", rules).start();
+        server.admin().try_command(spoil).unwrap();
+        let locker = patient(&server.url_with("app", "secret", 0)).connect_lazy().unwrap();
+        let leading = locker.lock(format!("refused-{case}")).lead(|_| pending::<()>());
+        let (mut probe, leading) = (leading.watch(), tokio::spawn(leading));
+        let key = format!("disLock:refused-{case}");
+        let failed = || events::count(&key, Level::WARN, "is repeated each second");
+        wait::until_async(LIMIT, async || failed() == 1).await;
+        server.admin().try_command(mend).unwrap();
+        assert!(wait::ends(probe.changed()).await, "{case}");
+        leading.abort();
+        assert!(leading.await.unwrap_err().is_cancelled(), "{case}");
+        assert_eq!((failed(), events::count(&key, Level::INFO, "outcome=\"dropped\"")), (1, 1));
+    }
+}
+
 const LEASE: Duration = Duration::from_secs(1);
 
 fn worker(server: &Server, number: usize) -> Peer {

@@ -60,6 +60,7 @@ fn refused(url: &str) {
     say("own runtime", own.block_on(lock()));
     say("with a limit", own.block_on(locker.lock("k").wait(LONG).acquire()));
     say("inherited runtime", parents.handle().block_on(lock()));
+    say("leading", own.block_on(locker.lock("other").lead(|_| async {})));
     say("decorated", own.block_on(decorated_async()));
     say("sync", decorated());
     say("inspect", own.block_on(locker.inspect("k")));

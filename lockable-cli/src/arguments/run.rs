@@ -122,8 +122,8 @@ impl FromStr for Permits {
             None => (text, false),
         };
         match number.parse() {
-            Ok(count @ 2..=64) => Ok(if is_all { Self::All(count) } else { Self::OneOf(count) }),
-            _ => Err("write a number from 2 to 64, or `all:` and one".to_owned()),
+            Ok(count @ 1..=64) => Ok(if is_all { Self::All(count) } else { Self::OneOf(count) }),
+            _ => Err("write a number from 1 to 64, or `all:` and one".to_owned()),
         }
     }
 }

@@ -68,7 +68,7 @@ fn a_command_with_a_permit_knows_its_key_and_one_token() {
     let server = Server::start();
     let script = "echo \"$LOCKABLE_KEY\"; echo \"$LOCKABLE_FENCING_TOKEN\"";
     let mut latest = 0;
-    for permits in ["3", "all:3", "3", "all:2"] {
+    for permits in ["3", "all:3", "3", "all:2", "1", "all:1"] {
         let (code, said, why) = outcome(&mut run(&server.url(), &["--permits", permits], script));
         let lines: Vec<_> = said.lines().collect();
         assert_eq!((code, lines.len(), lines[0]), (0, 2, "job"), "{said}{why}");
@@ -112,8 +112,8 @@ fn permits_go_with_one_key_alone() {
         assert!(with(&["--once", "1h"]).contains("'--once <TIME>'"));
         assert!(with(&["--wait", "--fair"]).contains("'--fair'"));
     }
-    for permits in ["0", "1", "65", "all:1", "all", "two"] {
-        assert!(mistake(&["--permits", permits]).contains("from 2 to 64"));
+    for permits in ["0", "65", "all:0", "all", "two"] {
+        assert!(mistake(&["--permits", permits]).contains("from 1 to 64"));
     }
     assert!(mistake(&["--once", "1h", "--key", "b"]).contains("--once is for one --key"));
 }

@@ -51,13 +51,9 @@ fn counted(count: Expr, is_all: bool) -> Result<Permits> {
         );
     };
     match number.base10_parse() {
-        Ok(1) => refuse(
-            "one permit is what a lock has without this option\nhelp: leave `permits` out, or write how many calls \
-             may run at a time",
-        ),
-        Ok(2..=MOST) => Ok(Permits { count: Count::Literal(number), is_all }),
+        Ok(1..=MOST) => Ok(Permits { count: Count::Literal(number), is_all }),
         _ => refuse(
-            "`permits` is from 2 to 64\nhelp: for a higher limit, use a key for each part of the work",
+            "`permits` is from 1 to 64\nhelp: for a higher limit, use a key for each part of the work",
         ),
     }
 }

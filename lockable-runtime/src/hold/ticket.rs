@@ -33,8 +33,13 @@ impl LockGuard {
     /// not for the work. A lock whose ticket is never redeemed is free after it. Until then a listing shows it as
     /// [`Ticket`](crate::HolderKind::Ticket), and an operator's request to stop frees it.
     ///
+    /// A ticket that is not needed, as after a message that could not be sent, is given back by
+    /// `locker.redeem(ticket).acquire().await?.release().await?`.
+    ///
     /// # What this does not guarantee
     /// - A ticket that is lost on its way keeps the lock for `ttl`, unless an operator frees it.
+    /// - The lock does not remember the work: after `ttl`, after the death of the worker and after the end of the work it
+    ///   is free alike. So a worker that finds it free acquires it and looks at the data.
     /// - A failover can lose the step that made the ticket, as it can lose a lock. No call can redeem it then.
     /// - A [`once`](crate::LockRequest::once) run that ends in another process is not done, but released.
     ///

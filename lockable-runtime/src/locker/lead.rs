@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use crate::hold::run::{LeaseCell, Run};
 use crate::lease::Lease;
 use crate::locker::request::LockRequest;
-use crate::telemetry;
+use crate::telemetry::Campaigns;
 use crate::types::error::{LockError, LockErrorKind};
 
 impl LockRequest {
@@ -27,7 +27,11 @@ impl LockRequest {
     /// - when an operator asks the holder to stop, so that `lockable release scheduler` makes a leader step down;
     /// - after [`max_hold`](LockRequest::max_hold), which is the longest term.
     ///
-    /// A body that returns resigns: the lock is released, and the value returned.
+    /// A body that returns resigns: the lock is released, and the value returned, also where that is an error.
+    ///
+    /// The campaigns of this process are over then, and after a panic of the body and the errors below: it never leads
+    /// again, unless `lead` is called again. Each end is an [event](crate::telemetry), at error level if the body did not
+    /// resign. Look at the outcome too, that of the task if it was spawned.
     ///
     /// # Guarantees
     /// No body runs without a lease. [`Leadership::is_leader`] is false before the lock is released.
@@ -43,9 +47,10 @@ impl LockRequest {
     ///   [`wait`](LockRequest::wait) and [`once`](LockRequest::once), which have no meaning here, and for
     ///   [`permits`](LockRequest::permits) and [`OnLost::Finish`](crate::OnLost::Finish), which let several be at work;
     ///   [`NotConfigured`](LockErrorKind::NotConfigured) and [`is_held_by_caller`](LockError::is_held_by_caller);
-    /// - [`Refused`](LockErrorKind::Refused) and [`WrongType`](LockErrorKind::WrongType), if that happens to the first
-    ///   campaign; later ones are repeated;
     /// - [`is_body_finished`](LockError::is_body_finished) when the body returned, but its lease was lost before.
+    ///
+    /// Any other campaign that fails is repeated each second, also the first one and also if the server refuses it: a
+    /// password, a right, or other data at the key can be mended. The first of them in a row is a warning.
     ///
     /// # Panics
     /// When the body does; the release is deferred to the background first.
@@ -55,6 +60,7 @@ impl LockRequest {
     /// end of the program wait for that with [`shutdown`](crate::shutdown).
     ///
     /// # Examples
+    /// A leader that resigns, and a handle that shows whether this process leads:
     /// ```
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
@@ -70,6 +76,39 @@ impl LockRequest {
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
+    ///
+    /// A process that stands again after each end. A `JoinSet` aborts what it has spawned when it is dropped, so the
+    /// campaigns end with this function, and the parts of the work with the body:
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lockable_runtime::Locker;
+    /// # async fn clean_up() {}
+    /// # async fn send_mails() {}
+    /// use tokio::task::JoinSet;
+    ///
+    /// async fn schedule(locker: Locker) {
+    ///     loop {
+    ///         let mut campaigns = JoinSet::new();
+    ///         campaigns.spawn(locker.lock("scheduler").lead(|_| async {
+    ///             let mut parts = JoinSet::new();
+    ///             parts.spawn(clean_up());
+    ///             parts.spawn(send_mails());
+    ///             // The first part that ends, or panics, ends the term.
+    ///             parts.join_next().await
+    ///         }));
+    ///         let ended = campaigns.join_next().await;
+    ///         eprintln!("the campaigns have ended: {ended:?}");
+    ///         tokio::time::sleep(Duration::from_secs(5)).await;
+    ///     }
+    /// }
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// #     let locker = Locker::connect("memory://").await?;
+    /// #     tokio::time::pause();
+    /// #     tokio::time::timeout(Duration::from_secs(12), schedule(locker)).await.unwrap_err();
+    /// #     Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
     pub fn lead<B, F>(self, body: B) -> Leading<F::Output>
     where
         B: FnMut(Lease) -> F + Send + 'static,
@@ -80,11 +119,27 @@ impl LockRequest {
     }
 }
 
-/// Campaigns until the body has returned, or no campaign can succeed.
+/// Campaigns until the body has returned, or no campaign can succeed, and reports the end.
 async fn campaigns<B, F>(
+    request: LockRequest,
+    body: B,
+    office: watch::Sender<Option<Lease>>,
+) -> Result<F::Output, LockError>
+where
+    B: FnMut(Lease) -> F,
+    F: Future,
+{
+    let campaigns = Campaigns::start(request.shown_key());
+    let outcome = terms(request, body, office, &campaigns).await;
+    campaigns.end(&outcome);
+    outcome
+}
+
+async fn terms<B, F>(
     request: LockRequest,
     mut body: B,
     office: watch::Sender<Option<Lease>>,
+    campaigns: &Campaigns,
 ) -> Result<F::Output, LockError>
 where
     B: FnMut(Lease) -> F,
@@ -92,18 +147,17 @@ where
 {
     let backend = Arc::clone(&request.link().backend);
     let campaign = request.repeated()?;
-    let (mut is_first, mut is_outage) = (true, false);
+    let mut is_outage = false;
     loop {
         let error = match term(campaign(), &mut body, &office).await {
-            Ok(value) => return Ok(value),
-            Err(error) if is_final(&error, is_first) => return Err(error),
-            Err(error) => error,
+            Err(error) if !is_final(&error) => error,
+            outcome => return outcome,
         };
         let has_led = error.is_lost() || error.is_max_hold_reached() || error.is_revoked();
         if !has_led && !is_outage {
-            telemetry::campaign_failed(&error);
+            campaigns.failed(&error);
         }
-        (is_first, is_outage) = (false, !has_led);
+        is_outage = !has_led;
         backend.timer(PAUSE).await;
     }
 }
@@ -131,14 +185,14 @@ where
     Run::new(request.acquire(), body).lease_into(cell)
 }
 
-/// Whether no further campaign would help.
-fn is_final(error: &LockError, is_first: bool) -> bool {
+/// Whether no further campaign would help. A refusal may be mended: a password, a right, or the data at the key.
+fn is_final(error: &LockError) -> bool {
     match error.kind() {
         LockErrorKind::InvalidKey
         | LockErrorKind::InvalidOption
+        | LockErrorKind::InvalidUrl
         | LockErrorKind::NotConfigured
         | LockErrorKind::HeldByCaller => true,
-        LockErrorKind::Refused | LockErrorKind::WrongType => is_first,
         _ => error.is_body_finished(),
     }
 }
@@ -161,7 +215,8 @@ impl Drop for Seat<'_> {
 
 /// Campaigns and leads while it is awaited; made by [`LockRequest::lead`].
 ///
-/// Spawn it as a task, and keep the task's handle: aborting it resigns.
+/// Spawn it as a task, and keep the task's handle: aborting it resigns, and awaiting it shows why the campaigns ended,
+/// after which this process never leads again.
 #[must_use = "no campaign begins until it is awaited or spawned"]
 pub struct Leading<T> {
     campaigns: Pin<Box<dyn Future<Output = Result<T, LockError>> + Send>>,
@@ -169,7 +224,10 @@ pub struct Leading<T> {
 }
 
 impl<T> Leading<T> {
-    /// Returns a handle that shows whether this process leads, for a readiness probe or another task.
+    /// Returns a handle that shows whether this process leads, for a page of its state or another task.
+    ///
+    /// A readiness probe that is true for the leader alone stops a rolling update: the new process is not ready before the
+    /// old one has resigned, and that one is stopped only when the new one is ready.
     #[must_use]
     pub fn watch(&self) -> Leadership {
         let mut leadership = Leadership { watched: self.watched.clone(), was_leader: false };
@@ -345,13 +403,35 @@ mod tests {
         fn count(&self, _: &LockKey, _: Outcome) {}
     }
 
-    /// Goal: campaigns that end when a server which was down refuses while it comes back.
-    #[tokio::test(start_paused = true)]
-    async fn campaigns_that_begin_in_an_outage_outlive_a_refusal() {
-        let faults = vec![LockErrorKind::Refused, LockErrorKind::Unavailable];
+    fn facing(faults: Vec<LockErrorKind>) -> Locker {
         let link = Link::in_memory().staged(Arc::new(Faults(Mutex::new(faults))));
-        let locker = Locker::builder().on(link, Ttl::DEFAULT).unwrap();
-        assert_eq!(locker.lock("k").lead(|_| async { 7 }).await.unwrap(), 7);
+        Locker::builder().on(link, Ttl::DEFAULT).unwrap()
+    }
+
+    /// Goal: campaigns that end although their cause is mended a moment later.
+    #[tokio::test(start_paused = true)]
+    async fn campaigns_outlive_what_may_be_mended() {
+        use LockErrorKind::{Refused, Unavailable, WrongType};
+        for faults in [
+            vec![Refused],
+            vec![WrongType],
+            vec![Unavailable],
+            // It was down, and refuses while it comes back.
+            vec![Refused, Unavailable],
+            vec![WrongType, Refused, Unavailable],
+        ] {
+            let led = facing(faults).lock("k").lead(|_| async { 7 }).await;
+            assert_eq!(led.unwrap(), 7);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn campaigns_end_where_no_repetition_helps() {
+        use LockErrorKind::{HeldByCaller, InvalidKey, InvalidOption, InvalidUrl, NotConfigured};
+        for kind in [HeldByCaller, InvalidKey, InvalidOption, InvalidUrl, NotConfigured] {
+            let led = facing(vec![kind]).lock("k").lead(|_| async {}).await;
+            assert_eq!(led.unwrap_err().kind(), kind);
+        }
     }
 
     /// Method: nothing polls the campaigns, which could drop the body.

@@ -130,7 +130,8 @@ impl Locker {
     ///
     /// [`LockGuard::into_ticket`](crate::LockGuard::into_ticket) has made the ticket, in this process or in another one.
     /// The locker has to have the same store and a prefix with which the ticket's key begins; others refuse it before
-    /// anything is sent. Each ticket is redeemed once.
+    /// anything is sent. Each ticket is redeemed once. What a worker does with one that is not redeemed is shown at
+    /// [`acquire`](LockRequest::<Ticket>::acquire).
     ///
     /// # Examples
     /// ```

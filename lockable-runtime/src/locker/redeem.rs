@@ -23,9 +23,10 @@ impl LockRequest<Ticket> {
     ///
     /// # Errors
     /// - [`is_taken`](LockError::is_taken) when another holder has the lock: the ticket was redeemed before, or its
-    ///   time is over. Leave the work to that holder.
-    /// - [`is_lost`](LockError::is_lost) alone when the lock has no holder: the time of the ticket is over, it was redeemed
-    ///   and its lock released, or an operator released it. If the work is still to be done, acquire the lock again.
+    ///   time is over. That holder may die, so do not acknowledge the message: come back later.
+    /// - [`is_lost`](LockError::is_lost) alone when the lock has no holder: the message is late, it was redeemed by a holder
+    ///   that is done, or by one that has died, or an operator released it. The lock does not know which: acquire it by its
+    ///   key, and look whether the work is done.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply: if the request that is still on its
     ///   way takes the lock over, the background releases it. So the ticket may be valid, or not: try again, and
     ///   acquire the lock again after [`is_lost`](LockError::is_lost).
@@ -38,24 +39,29 @@ impl LockRequest<Ticket> {
     /// it.
     ///
     /// # Examples
-    /// The worker of a queue that delivers some messages twice:
+    /// The worker of a queue that delivers some messages twice or late. It acknowledges a message after `Ok`; `finish`
+    /// looks whether the work is done, before it does it:
     /// ```
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// # use std::time::Duration;
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// # async fn finish(_: lockable_runtime::FencingToken) {}
+    /// # use lockable_runtime::Locker;
+    /// # async fn finish(_order: u64) {}
+    /// type Failure = Box<dyn std::error::Error>;
+    ///
+    /// async fn work(locker: &Locker, order: u64, ticket: &str) -> Result<(), Failure> {
+    ///     match locker.redeem(ticket.parse()?).renew().run(finish(order)).await {
+    ///         Err(error) if error.is_lost() && !error.is_taken() => {
+    ///             let request = locker.lock(format!("order:{order}")).wait(Duration::ZERO);
+    ///             Ok(request.renew().run(finish(order)).await?)
+    ///         }
+    ///         outcome => Ok(outcome?),
+    ///     }
+    /// }
+    /// # async fn example() -> Result<(), Failure> {
+    /// # let locker = Locker::connect("memory://").await?;
     /// # let guard = locker.lock("order:7").acquire().await?;
     /// # let message = guard.into_ticket(Duration::from_secs(60)).await?.expose_secret();
-    /// let request = locker.redeem(message.parse()?).renew();
-    /// match request.acquire().await {
-    ///     Ok(guard) => {
-    ///         finish(guard.lease().fencing_token()).await;
-    ///         guard.release().await?;
-    ///     }
-    ///     Err(error) if error.is_taken() => println!("another worker has it"),
-    ///     Err(error) => return Err(error.into()),
-    /// }
-    /// # Ok(())
+    /// # work(&locker, 7, &message).await?;
+    /// # work(&locker, 7, &message).await
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```

@@ -76,6 +76,16 @@ impl<K: Keys> LockRequest<K> {
         &self.terms
     }
 
+    /// The name of the lock, or of the first, as it may be shown; also one that is no key.
+    pub(super) fn shown_key(&self) -> DisplayKey<'_> {
+        let name = match &self.key {
+            Ok(key) => key.all().first().map(LockKey::as_str),
+            Err(mistake) => mistake.key(),
+        };
+        let redacts_keys = self.link().reporting.redacts_keys;
+        DisplayKey::new(name.unwrap_or_default(), redacts_keys).labeled(self.terms.label)
+    }
+
     /// Makes an error one of this request, as it may be shown.
     pub(super) fn explain(&self) -> impl Fn(LockError) -> LockError + use<K> {
         let reporting = self.link().reporting;
@@ -181,6 +191,32 @@ impl<K: Keys> LockRequest<K> {
     pub fn label(mut self, lock: &'static str) -> Self {
         self.terms.label = Label::by_hand(lock);
         self
+    }
+
+    /// Checks the request without sending anything; what it refuses is refused at every call.
+    ///
+    /// So a value that an operator sets is checked when the program starts, also one for an option of the attribute,
+    /// which takes the same values.
+    ///
+    /// # Errors
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) and [`InvalidOption`](crate::LockErrorKind::InvalidOption), as
+    /// acquiring it would return them.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # fn limit() -> u32 { 1 }
+    /// # fn expire() -> std::time::Duration { std::time::Duration::from_secs(60) }
+    /// locker.lock("export").permits(limit()).expire(expire()).check()?;
+    /// assert!(locker.lock("export").permits(0).check().is_err());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn check(self) -> Result<(), LockError> {
+        let (agrees, explain) = (self.agrees(), self.explain());
+        agrees.and(self.key.map(drop)).map_err(explain)
     }
 
     /// Tries once instead of waiting.
@@ -297,12 +333,13 @@ impl LockRequest {
     /// tag itself, `{export}`, is refused, because its permits would be those.
     ///
     /// The number is a part of what all callers agree on. While some ask for more permits than others, the larger
-    /// number counts. Permits and the plain lock of the same key do not exclude each other.
+    /// number counts. One permit is the first of a larger number. Permits and the plain lock of the same key do not exclude
+    /// each other.
     ///
     /// [Fencing tokens](crate::FencingToken) rise from grant to grant of a key, but several holders are at work, so
     /// they fence nothing among those.
     ///
-    /// `count` is from 2 to 64. With [`min_hold`](LockRequest::min_hold) of a second, at most `count` calls start in a second.
+    /// `count` is from 1 to 64; [`check`](LockRequest::check) one that an operator sets. With [`min_hold`](LockRequest::min_hold) of a second, at most `count` calls start in a second.
     ///
     /// # Examples
     /// ```
@@ -516,15 +553,14 @@ impl LockRequest {
 impl<K: Keys> fmt::Debug for LockRequest<K> {
     /// With the keys as messages show them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |key| DisplayKey::new(key, self.link().reporting.redacts_keys);
+        let reporting = &self.link().reporting;
         let mut request = f.debug_struct("LockRequest");
         match self.key.as_ref().map(Keys::all) {
-            Ok([key]) => request.field("key", &shown(key.as_str()).text()),
-            Ok(keys) => {
-                let keys: Vec<_> = keys.iter().map(|key| shown(key.as_str()).text()).collect();
+            Ok(keys) if keys.len() != 1 => {
+                let keys: Vec<_> = keys.iter().map(|key| reporting.show(key).text()).collect();
                 request.field("keys", &keys)
             }
-            Err(error) => request.field("key", &shown(error.key().unwrap_or_default()).text()),
+            Ok(_) | Err(_) => request.field("key", &self.shown_key().text()),
         };
         request.finish_non_exhaustive()
     }

@@ -88,15 +88,6 @@ pub(crate) fn acquisition_failed(label: &Label, error: &LockError) {
     }
 }
 
-/// A process that campaigns could not ask for the lock, and continues to try; the first time in a row.
-pub(crate) fn campaign_failed(error: &LockError) {
-    let key = error.shown_key();
-    let label = error.label();
-    warn!(name: "lead", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
-        lock = label.lock(), function = label.function(), %error,
-        "the campaign failed, and is repeated each second until one succeeds");
-}
-
 /// A call that waits for a busy lock, for as long as this lives.
 pub(crate) struct Waiting<'a> {
     backend: &'a Arc<dyn Backend>,

@@ -17,6 +17,8 @@
 //! | warn | `acquire` | event | `key`, …, `waited` | the wait limit was reached; the message says what has the lock |
 //! | error | `acquire` | event | `key`, …, `error` | a decorated call failed, and its return type cannot carry the error |
 //! | warn | `lead` | event | `key`, …, `error` | a campaign of [`lead`](crate::LockRequest::lead) failed; it is repeated each second, without another event until one succeeds |
+//! | info | `lead` | event | `key`, …, `outcome` | the campaigns of this process are over: its body returned, or the future of `lead` was dropped, as by aborting its task |
+//! | error | `lead` | event | `key`, …, `outcome`, `error` | the campaigns of this process are over for another reason; without an `error` after a panic |
 //! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
 //! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and continues to wait; again each time that this has doubled, at least once an hour |
 //! | info | `wait` | event | `key`, … | a call waits for a lock that is paused or that a ticket has |
@@ -41,6 +43,7 @@
 //! | field | values |
 //! |---|---|
 //! | `outcome` of `acquire` | `granted`, `busy`, `done` (the run of a `once` call is over), `wait_limit`, `failed`, `cancelled` |
+//! | `outcome` of `lead` | `returned`, `dropped`, `failed`, `panicked` |
 //! | `outcome` of `hold` | `released`, `revoked` (on an operator's request), `lost` |
 //! | `outcome` of `renew` | `renewed`, `absent` (no holder has the lock), `taken` (another holder has it) |
 //! | `outcome` of `release` | `released`, `handed_off` (to the next waiter of this process), `absent`, `taken`, `unanswered` |
@@ -161,14 +164,15 @@
 //! their first use.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, acquisition_failed, campaign_failed, error_discarded, found_done,
-    settings_ignored, skipped, wait_limit_reached, waits_behind, waits_long,
+    Acquiring, Waiting, acquisition_failed, error_discarded, found_done, settings_ignored, skipped,
+    wait_limit_reached, waits_behind, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{
     Hold, HoldEnd, completed_after_loss, held_long, lost, renewal_unanswered, renewed, renewing,
     revoked,
 };
+pub(crate) use self::leading::Campaigns;
 pub(crate) use self::releasing::{
     handed_off_locally, release_abandoned, release_deferred, released_too_late, releasing,
 };
@@ -181,6 +185,7 @@ mod counters;
 #[path = "no_counters.rs"]
 mod counters;
 mod holding;
+mod leading;
 mod releasing;
 mod span;
 #[cfg(test)]

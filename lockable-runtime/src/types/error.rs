@@ -368,7 +368,8 @@ impl LockError {
     /// Returns whether the lock was lost and another holder was found: leave the rest of the work to that holder.
     ///
     /// If only [`is_lost`](LockError::is_lost) holds, no holder was found: the lock had expired or was deleted, and
-    /// may be acquired again.
+    /// may be acquired again. Whether the work is done is for the data to say, also when a [ticket](crate::Ticket) was not
+    /// redeemed: its work may be done, or never begun.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.0.taken

@@ -31,11 +31,8 @@ impl Permits {
     pub(crate) fn count(self) -> Result<u8, LockError> {
         let (Self::OneOf(count) | Self::All(count)) = self else { return Ok(1) };
         match u8::try_from(count) {
-            Ok(1) => Err(invalid(
-                "`permits` is at least 2; one holder at a time is what a lock without it has",
-            )),
-            Ok(count @ 2..=MOST) => Ok(count),
-            _ => Err(invalid(format!("`permits` is from 2 to {MOST}, got {count}"))),
+            Ok(count @ 1..=MOST) => Ok(count),
+            _ => Err(invalid(format!("`permits` is from 1 to {MOST}, got {count}"))),
         }
     }
 

@@ -1,7 +1,7 @@
 use lockable_runtime::distributed_lock;
 
-#[distributed_lock(key = "a", permits = 1)]
-async fn one() {}
+#[distributed_lock(key = "a", permits = 0)]
+async fn none() {}
 
 #[distributed_lock(key = "a", permits = 65)]
 async fn too_many() {}

@@ -38,7 +38,7 @@ const EXAMPLES: [Example; 8] = [
     needs_server("queue_worker", "4 messages, 3 invoices sent"),
     runs_alone("fencing_sql", "late holder:  its withdrawal of 50 is refused"),
     runs_alone("scheduled_job", " reports, "),
-    runs_alone("ticket", " deliveries refused"),
+    runs_alone("ticket", "invoices of each order: {1: 1, 2: 1, 3: 1, 4: 1}"),
 ];
 
 const fn needs_server(name: &'static str, prints: &'static str) -> Example {

@@ -267,10 +267,11 @@ impl Acquirer {
 }
 
 const REDEEMED: &str = "the ticket was not redeemed: another holder has the lock; the ticket was redeemed before, as one \
-                        that is delivered twice, or its time is over";
+                        that is delivered twice, or its time is over; try again later, because that holder may die";
 
 const OVER: &str = "the ticket was not redeemed, because its lock is free: the time of the ticket is over, it was redeemed \
-                    and released before, or an operator released it; acquire the lock if the work is still to be done";
+                    before by a holder that is done or has died, or an operator released it; acquire the lock by its \
+                    key, and look whether the work is done";
 
 /// A request and the duty to release what it may grant.
 struct Asked<'a> {
