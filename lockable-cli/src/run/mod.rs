@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process;
 use std::time::Duration;
 
-use lockable_runtime::{Lease, RequestId, shutdown};
+use lockable_runtime::{Lease, LockError, RequestId, shutdown};
 
 pub(crate) use self::command::become_command;
 pub(crate) use self::imitation::{end, leave};
@@ -66,7 +66,7 @@ pub(crate) async fn run(
         Err(error) if error.is_busy() => {
             let key = error.key().and_then(|key| key.strip_prefix(&*prefix));
             let key = key.or(arguments.keys.first().map(String::as_str));
-            return Err(busy(connection, &arguments, key.unwrap_or_default(), &error.to_string()));
+            return Err(busy(connection, &arguments, key.unwrap_or_default(), &error));
         }
         Err(error) => {
             let_go().await;
@@ -119,22 +119,23 @@ fn request_id(arguments: &Run) -> RequestId {
 }
 
 /// A lock, or the key that permits have in front of their numbers.
-fn busy(connection: &Connection, arguments: &Run, key: &str, why: &str) -> Failure {
+fn busy(connection: &Connection, arguments: &Run, key: &str, error: &LockError) -> Failure {
     let see = match arguments.permits {
         None => connect::command(connection, "show", &[key]),
         Some(_) => connect::command(connection, "ls", &[&format!("{key}#*")]),
     };
+    let (text, name) = (error.to_string(), error.key().unwrap_or_default().escape_debug());
+    // The failure names the key itself.
+    let words = text.strip_prefix(&format!("lock `{name}`: ")).unwrap_or(&text);
     let what = match (arguments.permits, arguments.wait) {
-        (None, None) => "another holder has the lock, or it is kept by --min-hold or --once",
-        (None, Some(_)) => "another holder still has the lock",
+        (None, _) => words,
+        (Some(_), _) if words.contains("the lock is paused") => words,
         (Some(Permits::OneOf(_)), None) => "all permits are taken, or others wait for them",
         (Some(Permits::OneOf(_)), Some(_)) => "all permits are still taken",
         (Some(Permits::All(_)), None) => "a permit is taken, or others wait for them",
         (Some(Permits::All(_)), Some(_)) => "a permit is still taken",
     };
     let advice = if arguments.wait.is_none() { "wait with --wait, or see" } else { "see" };
-    let pause = why.find("the lock is paused").and_then(|at| why.get(at..));
-    let what = pause.unwrap_or(what);
     let message = format!("{what}; {advice} who holds it: {see}");
     Failure::new("busy", arguments.busy_code, message).of_lock(key)
 }

@@ -39,6 +39,41 @@ fn a_busy_lock_has_a_code_of_its_own() {
 }
 
 #[test]
+fn a_busy_lock_says_what_has_it() {
+    type Begin = fn(&Server);
+    let kinds: [(Begin, &str); 5] = [
+        (|server| server.admin().command(&HELD), "another holder"),
+        (|server| ends(server, &["--expire", "1h", "--min-hold", "1h"]), "its `min_hold` keeps it"),
+        (|server| ends(server, &["--once", "1h"]), "a call with `once` ended well"),
+        (|server| drop(outcome(lockable(&server.url()).args(PAUSE))), "the lock is paused until 2"),
+        (|server| server.admin().command(&TICKET), "a ticket has the lock"),
+    ];
+    for (begin, words) in kinds {
+        let server = Server::start();
+        begin(&server);
+        for options in [&[][..], &["--wait=100ms"]] {
+            let busy = || outcome(&mut run(&server.url(), options, "echo ran"));
+            // A place in the queue may be answered later than that.
+            wait::until(LIMIT, || {
+                let (code, said, why) = busy();
+                assert!(code == 75 && said.is_empty() && why.contains("lock `job`: "), "{why}");
+                why.contains(words) && why.ends_with("lockable show job\n")
+            });
+        }
+    }
+}
+
+fn ends(server: &Server, options: &[&str]) {
+    assert_eq!(outcome(&mut run(&server.url(), options, "true")).0, 0);
+}
+
+const HELD: [&str; 5] =
+    ["SET", "disLock:job", "0123456789abcdef.17958782843436145037188522", "PX", "3600000"];
+const PAUSE: [&str; 4] = ["pause", "job", "--for", "1h"];
+const TICKET: [&str; 5] =
+    ["SET", "disLock:job", "@0123456789abcdef.17958782843436145037188522", "PX", "3600000"];
+
+#[test]
 fn a_command_that_succeeded_is_not_repeated() {
     let server = Server::start();
     let once = |options: &[&str], script: &str| {
@@ -65,7 +100,7 @@ fn a_command_that_succeeded_is_not_repeated() {
     }
     assert_eq!(once(&["--busy-code", "0"], "echo ran"), (0, String::new(), String::new()));
     let (code, _, why) = outcome(&mut run(&server.url(), &[], "echo ran"));
-    assert!(code == 75 && why.contains("--once"), "{why}");
+    assert!(code == 75 && why.contains("a call with `once` ended well"), "{why}");
 }
 
 #[test]

@@ -153,8 +153,10 @@ impl LockError {
     }
 
     pub(crate) fn busy(key: &str) -> Self {
-        Self::new(LockErrorKind::Busy, "another holder has the lock").with_key(key)
+        Self::new(LockErrorKind::Busy, Self::BUSY).with_key(key)
     }
+
+    const BUSY: &str = "another holder has the lock";
 
     /// Its locker was drained.
     pub(crate) fn drained(key: &str) -> Self {
@@ -177,9 +179,13 @@ impl LockError {
     }
 
     pub(crate) fn wait_limit_reached(key: &str, limit: Duration, waited: Duration) -> Self {
-        let message =
+        let words =
             format!("another holder still has the lock after {waited:.0?} of at most {limit:?}");
-        Self::new(LockErrorKind::WaitLimitReached, message).with_key(key)
+        Self::at_limit(key, if limit.is_zero() { Self::BUSY.to_owned() } else { words })
+    }
+
+    pub(crate) fn at_limit(key: &str, words: String) -> Self {
+        Self::new(LockErrorKind::WaitLimitReached, words).with_key(key)
     }
 
     /// The locker was made before the process was forked.

@@ -202,9 +202,10 @@ impl Acquirer {
         let key = busy.key.as_str();
         let error = match busy.words() {
             None => LockError::wait_limit_reached(key, limit, waited),
+            Some(words) if limit.is_zero() => LockError::at_limit(key, words),
             Some(words) => {
-                let message = format!("after {waited:.0?} of at most {limit:?} {words}");
-                LockError::new(LockErrorKind::WaitLimitReached, message).with_key(key)
+                let words = format!("after {waited:.0?} of at most {limit:?} {words}");
+                LockError::at_limit(key, words)
             }
         };
         let error = self.link.reporting.redact(error).labeled(terms.label);
