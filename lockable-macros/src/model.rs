@@ -144,6 +144,11 @@ fn ends_with_its_value(kind: &FnKind, sig: &Signature, mistakes: &mut Mistakes) 
         Some(Late::Iterator) | None => return true,
     };
     let way_out = match (kind, output::returned_future(&sig.output)) {
+        (FnKind::Sync, Some(_)) if output::is_written_by_an_attribute(ty) => {
+            "an attribute such as `trait_variant::make` has made it the return type; put `#[distributed_lock]` on the \
+             implementations"
+                .to_owned()
+        }
         (FnKind::Sync, Some(output)) => {
             format!("write it as `async fn {}(..){output}`", sig.ident)
         }

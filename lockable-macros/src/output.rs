@@ -122,6 +122,16 @@ fn named_late(bound: &TypeParamBound) -> Option<Late> {
     }
 }
 
+/// Whether the trait of an `impl Trait` is written with `::` in front, as attributes do and hardly anyone else.
+pub(crate) fn is_written_by_an_attribute(ty: &Type) -> bool {
+    let Type::ImplTrait(ty) = innermost(ty) else { return false };
+    let absolute = |bound: &TypeParamBound| match bound {
+        TypeParamBound::Trait(bound) => bound.path.leading_colon.is_some(),
+        _ => false,
+    };
+    ty.bounds.first().is_some_and(absolute)
+}
+
 /// Whether the type of a body's value is surely none that works late: to let the compiler judge it costs time.
 pub(crate) fn is_plain(ty: &Type) -> bool {
     match innermost(ty) {

@@ -40,7 +40,12 @@ fn of_boxed() -> BoxFuture<'static, Option<Box<dyn Future<Output = u8> + Send>>>
     Box::pin(ready(None))
 }
 
+#[distributed_lock(key = "k")]
+fn of_an_attribute() -> impl ::core::future::Future<Output = u8> + Send {
+    ready(1)
+}
+
 fn main() {
     drop((hidden(), boxed_but_not_pinned(), in_an_option()));
-    drop((of_async(), in_a_result(), spelled_out(), of_boxed()));
+    drop((of_async(), in_a_result(), spelled_out(), of_boxed(), of_an_attribute()));
 }
