@@ -593,17 +593,25 @@ pub use types::{key::LockKey, options::OnLost};
 /// the attributes below it. Two `#[distributed_lock]` on one function are refused: [`keys`](#several-keys) takes several
 /// locks. Commit a database transaction inside the body, so that the next holder sees its changes.
 ///
+/// An attribute that rebuilds the function can drop this one, and nothing reports it: [test that the function is
+/// locked](crate::guide::testing#is-the-function-locked). These were tried, in the versions given:
+///
 /// | attribute | above this one | below this one |
 /// |---|---|---|
-/// | `#[tracing::instrument]` | the span is only the body | the span includes acquiring |
-/// | `#[tokio::main]`, `#[tokio::test]` | a sync function: the lock is held around the whole runtime | an async body under its lock, inside the runtime |
-/// | `#[test]` | works | works |
-/// | `#[rstest]` | the lock moves to the single cases, which have no parameters: `key` and `guard` cannot name any | works, keys name the parameters |
-/// | `#[axum::debug_handler]` | works | works |
-/// | `#[async_recursion]` | works | works |
-/// | `#[async_trait]` | on the `impl` or the trait | not on an `impl`: this attribute is for functions |
-/// | `#[serial]` | the body moves into a function of its own, where `guard` has no name | works |
-/// | `#[cached]` | does not work: it puts this attribute on two functions, one inside the other | a hit takes no lock |
+/// | `#[tracing::instrument]` 0.1 | the span is only the body | the span includes acquiring |
+/// | `#[fastrace::trace]` 0.7, `#[logcall]` 0.2 | works | works |
+/// | `#[hotpath::measure]` 0.30 | works; **not locked** with hotpath 0.4, which drops this attribute | works |
+/// | `#[tokio::main]`, `#[tokio::test]` 1.54 | a sync function: the lock is held around the whole runtime | an async body under its lock, inside the runtime |
+/// | `#[test]`, `#[test_case]` 3.4, `#[test_log::test]` 0.2 | works | works |
+/// | `#[rstest]` 0.29 | the lock moves to the single cases, which have no parameters: `key` and `guard` cannot name any | works, keys name the parameters |
+/// | `#[serial]` 4.0 | the body moves into a function of its own, where `guard` has no name | works |
+/// | `#[axum::debug_handler]` 0.8, `#[utoipa::path]` 6.0 | works | works |
+/// | `#[async_recursion]` 1.2, `#[maybe_async]` 0.2 | works | works |
+/// | `#[memoize]` 0.6 | works | works |
+/// | `#[cached]` 4.1 | does not work: it puts this attribute on two functions, one inside the other, so the body never runs; with cached 0.56 it works, and a hit takes the lock | a hit takes no lock |
+/// | `#[async_trait]` 0.1 | on the `impl` or the trait | not on an `impl`: this attribute is for functions |
+/// | `#[automock]` 0.15 | on a trait whose methods have this attribute, a compile error: put it on those of an implementation | not on a trait |
+/// | `#[trait_variant::make]` 0.1 | on a trait whose methods have bodies, a compile error: put it on those of an implementation | not on a trait |
 #[cfg(feature = "macros")]
 pub use lockable_macros::distributed_lock;
 
