@@ -6,7 +6,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::Ident;
+use syn::{Ident, Type};
 
 use crate::args::OnBusy;
 use crate::expand::answers::{busy_arm, refused};
@@ -74,11 +74,11 @@ fn statements(locked: &LockedFn) -> TokenStream {
     let import = import(locked.krate.as_ref());
     let warnings = warnings(locked);
     let call = call(locked);
-    let Steps { body, run, check } = steps(locked);
+    let Steps { body, run } = steps(locked);
     let ending = if has_ordinary_ending(locked) {
         ordinary_ending(locked, &run)
     } else {
-        ending(locked, &run, &check)
+        ending(locked, &run)
     };
     quote_spanned! {mixed()=>
         #import
@@ -99,16 +99,24 @@ fn has_ordinary_ending(locked: &LockedFn) -> bool {
 }
 
 /// ```text
-/// Output: value::<Option<u8>>(run(call, body).await)
+/// Output: let value = value::<Option<u8>>(run(call, body).await);
+///         Returned::new(&value).check();
+///         value
 /// ```
 fn ordinary_ending(locked: &LockedFn, run: &TokenStream) -> TokenStream {
     let place = return_span(locked);
     let private = private_at(place);
     let ty = return_type(locked);
-    quote_spanned!(mixed().located_at(place)=> #private::value::<#ty>(#run))
+    let value = quote_spanned!(mixed().located_at(place)=> #private::value::<#ty>(#run));
+    let check = check(&ty);
+    if check.is_empty() {
+        return value;
+    }
+    quote_spanned!(mixed()=> let value = #value; #check value)
 }
 
-fn ending(locked: &LockedFn, run: &TokenStream, check: &TokenStream) -> TokenStream {
+fn ending(locked: &LockedFn, run: &TokenStream) -> TokenStream {
+    let check = check(&return_type(locked));
     let allow_never = allowed_of_never(locked);
     let busy = busy_arm(locked);
     let refused = refused(locked);
@@ -130,7 +138,6 @@ fn ending(locked: &LockedFn, run: &TokenStream, check: &TokenStream) -> TokenStr
 struct Steps {
     body: TokenStream,
     run: TokenStream,
-    check: TokenStream,
 }
 
 fn steps(locked: &LockedFn) -> Steps {
@@ -148,7 +155,6 @@ fn steps(locked: &LockedFn) -> Steps {
 /// ```
 fn awaiting(locked: &LockedFn) -> Steps {
     let private = private();
-    let allow = allowed(locked);
     let future = body(locked);
     let needs_cell =
         locked.guard.is_some() || answers_busy(locked) || matches!(locked.kind, FnKind::Boxed(_));
@@ -157,12 +163,11 @@ fn awaiting(locked: &LockedFn) -> Steps {
             Ident::new(if locked.holds_several() { "LeasesCell" } else { "LeaseCell" }, mixed());
         let body = quote_spanned! {mixed()=>
             let cell = #private::#cell::default();
-            #allow
             let body = { let cell = ::core::clone::Clone::clone(&cell); #future };
         };
         (body, quote_spanned!(mixed()=> .lease_into(cell)))
     } else {
-        (quote_spanned!(mixed()=> #allow let body = #future;), TokenStream::new())
+        (quote_spanned!(mixed()=> let body = #future;), TokenStream::new())
     };
     // Located where the error is to be if the return type does not say what a good end is.
     let place = mixed().located_at(return_span(locked));
@@ -170,12 +175,11 @@ fn awaiting(locked: &LockedFn) -> Steps {
     let even_when_busy = answers_busy(locked).then(|| quote_spanned!(mixed()=> .even_when_busy()));
     let run =
         quote_spanned!(mixed()=> #private::run(call, body) #fill_cell #once #even_when_busy .await);
-    Steps { body, run, check: TokenStream::new() }
+    Steps { body, run }
 }
 
 /// ```text
 /// Output: run_blocking(call, move |_: Lease| BODY)
-///         Returned::new(&value).is_no_future();
 /// ```
 fn waiting(locked: &LockedFn) -> Steps {
     let private = private();
@@ -193,7 +197,7 @@ fn waiting(locked: &LockedFn) -> Steps {
     } else {
         quote_spanned!(mixed()=> #private::run_blocking(call, #closure))
     };
-    Steps { body: TokenStream::new(), run, check: check(locked) }
+    Steps { body: TokenStream::new(), run }
 }
 
 /// Whether the body says what the call gives when another holder has the lock: it has the
@@ -202,28 +206,24 @@ fn answers_busy(locked: &LockedFn) -> bool {
     matches!(locked.on_busy, Some(OnBusy::Value(_)))
 }
 
-/// Refuses a future under a name that hides it: its body would run after the release.
-fn check(locked: &LockedFn) -> TokenStream {
-    if is_never(&return_type(locked)) {
+/// Refuses a future or a stream, whatever its type is called: its work would run after the release.
+fn check(ty: &Type) -> TokenStream {
+    if output::is_plain(ty) {
         return TokenStream::new();
     }
-    let private = private_at(return_span(locked));
-    quote_spanned! {mixed().located_at(return_span(locked))=>
-        #private::Returned::new(&value).is_no_future();
+    let place = output::blamed(ty);
+    let private = private_at(place);
+    quote_spanned! {mixed().located_at(place)=>
+        {
+            use #private::Late as _;
+            #private::Returned::new(&value).check();
+        }
     }
 }
 
 /// `Box::pin(async move { … })`.
 fn boxed(statements: &TokenStream) -> TokenStream {
     quote_spanned!(mixed()=> ::std::boxed::Box::pin(async move { #statements }))
-}
-
-/// The body of an `async fn` may give a future, and clippy takes our async block for a mistake
-/// then. A future has no answer of its own, so such a function has both options.
-fn allowed(locked: &LockedFn) -> Option<TokenStream> {
-    let has_both = locked.on_busy.is_some() && locked.on_error.is_some();
-    (has_both && matches!(locked.kind, FnKind::Async))
-        .then(|| quote_spanned!(mixed()=> #[allow(clippy::async_yields_async)]))
 }
 
 /// Where the body never ends, what we do with its value is never reached.

@@ -11,7 +11,7 @@ use crate::args::{
 };
 use crate::mistakes::Mistakes;
 use crate::names;
-use crate::output;
+use crate::output::{self, Late};
 use crate::target::Target;
 use crate::warnings::{Warning, warnings};
 
@@ -50,7 +50,8 @@ impl LockedFn {
     /// Proves that the function can be locked as the arguments say.
     pub(crate) fn prove(args: LockArgs, target: Target, mut mistakes: Mistakes) -> Result<Self> {
         check_single(&target, &mut mistakes);
-        let kind = kind(&target.sig, &mut mistakes);
+        let kind = kind(&target.sig, &mut mistakes)
+            .filter(|kind| ends_with_its_value(kind, &target.sig, &mut mistakes));
         prefix::check(&args, &target.sig, &mut mistakes);
         check_wait(&args, kind.as_ref(), &mut mistakes);
         check_forever(&args.wait, &target.sig, &mut mistakes);
@@ -67,7 +68,8 @@ impl LockedFn {
             template.check_hashes(is_bound, &mut mistakes);
             holes::check(template, arguments, kind.as_ref(), &target, &mut mistakes);
         }
-        let warnings = warnings(&args, &target.sig);
+        let value = kind.as_ref().and_then(|kind| value(kind, &target.sig));
+        let warnings = warnings(&args, &target.sig, value);
         let LockArgs {
             key,
             prefix,
@@ -128,18 +130,47 @@ fn kind(sig: &Signature, mistakes: &mut Mistakes) -> Option<FnKind> {
         None
     } else if let Some(output) = output::of_boxed_future(&sig.output) {
         Some(FnKind::Boxed(Box::new(output)))
-    } else if let (Some(future), ReturnType::Type(_, ty)) =
-        (output::returned_future(&sig.output), &sig.output)
-    {
-        let message = format!(
-            "the future would run after the lock is released\n\
-             help: write it as `async fn {}(..){future}`",
-            sig.ident
-        );
-        mistakes.push(Error::new_spanned(ty, message));
-        None
     } else {
         Some(FnKind::Sync)
+    }
+}
+
+/// Refuses a future or a stream as the body's value. An iterator is a warning.
+fn ends_with_its_value(kind: &FnKind, sig: &Signature, mistakes: &mut Mistakes) -> bool {
+    let Some(ty) = value(kind, sig) else { return true };
+    let (late, way_out) = match output::late_work(ty) {
+        Some(Late::Future) => ("future", "await it inside of the body"),
+        Some(Late::Stream) => ("stream", "consume it inside of the body"),
+        Some(Late::Iterator) | None => return true,
+    };
+    let way_out = match (kind, output::returned_future(&sig.output)) {
+        (FnKind::Sync, Some(_)) if output::is_written_by_an_attribute(ty) => {
+            "an attribute such as `trait_variant::make` has made it the return type; put `#[distributed_lock]` on the \
+             implementations"
+                .to_owned()
+        }
+        (FnKind::Sync, Some(output)) => {
+            format!("write it as `async fn {}(..){output}`", sig.ident)
+        }
+        _ => way_out.to_owned(),
+    };
+    let message = format!(
+        "the {late} would run after the lock is released\n\
+         help: {way_out}\n\
+         help: for work that ends elsewhere, acquire a guard in place of the attribute, and pass the lock on by \
+         `LockGuard::into_ticket`\n\
+         help: if its work does not need the lock, return it as `AfterRelease<..>`"
+    );
+    mistakes.push(Error::new_spanned(output::innermost(ty), message));
+    false
+}
+
+/// The type of what the body gives, if one is written.
+fn value<'a>(kind: &'a FnKind, sig: &'a Signature) -> Option<&'a Type> {
+    match (kind, &sig.output) {
+        (FnKind::Boxed(output), _) => Some(output),
+        (_, ReturnType::Type(_, ty)) => Some(ty),
+        (_, ReturnType::Default) => None,
     }
 }
 

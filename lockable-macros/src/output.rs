@@ -1,12 +1,13 @@
 //! The return type: what it says about a future, and how to write it inside the function.
 //!
-//! See "Why may a decorated sync function not return a future?" in DESIGN.md.
+//! See "Why may a decorated function not return a future?" in DESIGN.md.
 
+use proc_macro2::Span;
 use quote::{ToTokens, quote_spanned};
-use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
 use syn::{
-    GenericArgument, Path, PathArguments, PathSegment, ReturnType, Token, Type, TypeParamBound,
-    parse_quote,
+    GenericArgument, Path, PathArguments, PathSegment, ReturnType, Type, TypeImplTrait,
+    TypeParamBound, TypeTraitObject, parse_quote,
 };
 
 /// The return type with `_` for each `impl Trait`, which only a signature may name.
@@ -86,35 +87,103 @@ pub(crate) fn of_boxed_future(output: &ReturnType) -> Option<Type> {
     }
 }
 
+/// Work that a value does when it is used, which is after the release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Late {
+    Future,
+    Stream,
+    /// Perhaps: it may also be the iterator of a collection.
+    Iterator,
+}
+
+/// What the type of a body's value says about late work, where it is written out; the expansion finds the rest.
+pub(crate) fn late_work(ty: &Type) -> Option<Late> {
+    match innermost(ty) {
+        Type::ImplTrait(ty) => ty.bounds.iter().find_map(named_late),
+        Type::TraitObject(ty) => {
+            // A boxed iterator is what a type has to be called that has several.
+            ty.bounds.iter().find_map(named_late).filter(|late| *late != Late::Iterator)
+        }
+        ty => match last_segment(ty)?.ident.to_string().as_str() {
+            "BoxFuture" | "LocalBoxFuture" => Some(Late::Future),
+            "BoxStream" | "LocalBoxStream" => Some(Late::Stream),
+            _ => None,
+        },
+    }
+}
+
+fn named_late(bound: &TypeParamBound) -> Option<Late> {
+    let TypeParamBound::Trait(bound) = bound else { return None };
+    match bound.path.segments.last()?.ident.to_string().as_str() {
+        "Future" => Some(Late::Future),
+        "Stream" => Some(Late::Stream),
+        "IntoIterator" => None,
+        name => name.ends_with("Iterator").then_some(Late::Iterator),
+    }
+}
+
+/// Whether the trait of an `impl Trait` is written with `::` in front, as attributes do and hardly anyone else.
+pub(crate) fn is_written_by_an_attribute(ty: &Type) -> bool {
+    let Type::ImplTrait(ty) = innermost(ty) else { return false };
+    let absolute = |bound: &TypeParamBound| match bound {
+        TypeParamBound::Trait(bound) => bound.path.leading_colon.is_some(),
+        _ => false,
+    };
+    ty.bounds.first().is_some_and(absolute)
+}
+
+/// Whether the type of a body's value is surely none that works late: to let the compiler judge it costs time.
+pub(crate) fn is_plain(ty: &Type) -> bool {
+    match innermost(ty) {
+        Type::Array(_) | Type::Never(_) | Type::Tuple(_) => true,
+        Type::Reference(ty) => ty.mutability.is_none(),
+        ty => last_segment(ty).is_some_and(|last| PLAIN.iter().any(|name| last.ident == name)),
+    }
+}
+
+const PLAIN: [&str; 18] = [
+    "String", "Vec", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize",
+    "u8", "u16", "u32", "u64", "u128", "usize",
+];
+
+/// The type of a body's value, without the types around it that do no work.
+///
+/// ```text
+/// Input:  Result<Pin<Box<dyn Stream<Item = u8>>>, Error>
+/// Output: dyn Stream<Item = u8>
+/// ```
+pub(crate) fn innermost(ty: &Type) -> &Type {
+    inside(ty, &["Result", "Option", "Box", "Pin"])
+}
+
+/// Where an error about late work belongs: at the name of the innermost type.
+pub(crate) fn blamed(ty: &Type) -> Span {
+    let ty = innermost(ty);
+    last_segment(ty).map_or_else(|| ty.span(), |last| last.ident.span())
+}
+
+/// The first argument of such types, at any depth.
+fn inside<'a>(ty: &'a Type, around: &[&str]) -> &'a Type {
+    let ty = without_parentheses(ty);
+    let outer = last_segment(ty).filter(|outer| around.iter().any(|name| outer.ident == name));
+    let first = outer.and_then(|outer| type_arguments(&outer.arguments).next());
+    first.map_or(ty, |first| inside(first, around))
+}
+
 /// The arrow and type that an `async fn` would have, where a plain one returns `impl Future`, or a
-/// `Box` of a future that is not pinned.
+/// `Box` of a future.
 pub(crate) fn returned_future(output: &ReturnType) -> Option<String> {
     let ReturnType::Type(_, ty) = output else { return None };
-    let bounds = future_bounds(ty)?;
-    let bound = bounds.iter().find(|bound| is_future(bound))?;
+    let (Type::ImplTrait(TypeImplTrait { bounds, .. })
+    | Type::TraitObject(TypeTraitObject { bounds, .. })) = inside(ty, &["Box", "Pin"])
+    else {
+        return None;
+    };
+    let bound = bounds.iter().find(|bound| named_late(bound) == Some(Late::Future))?;
     Some(match output_of(bound).map(text_of).as_deref() {
         None | Some("()") => String::new(),
         Some(output) => format!(" -> {output}"),
     })
-}
-
-type Bounds = Punctuated<TypeParamBound, Token![+]>;
-
-fn future_bounds(ty: &Type) -> Option<&Bounds> {
-    match without_parentheses(ty) {
-        Type::ImplTrait(ty) => Some(&ty.bounds),
-        Type::TraitObject(ty) => Some(&ty.bounds),
-        ty => {
-            let last = last_segment(ty)?;
-            let is_pointer = last.ident == "Pin" || last.ident == "Box";
-            is_pointer.then(|| type_arguments(&last.arguments).find_map(future_bounds))?
-        }
-    }
-}
-
-fn is_future(bound: &TypeParamBound) -> bool {
-    let TypeParamBound::Trait(bound) = bound else { return false };
-    bound.path.segments.last().is_some_and(|last| last.ident == "Future")
 }
 
 /// The `T` of `Future<Output = T>`.
@@ -170,7 +239,7 @@ fn text_of(ty: &Type) -> String {
 mod tests {
     use quote::ToTokens;
 
-    use super::{of_boxed_future, returned_future};
+    use super::{Late, is_plain, late_work, of_boxed_future, returned_future};
 
     /// The output of the boxed future that a function returns.
     fn boxed(ty: &str) -> Option<String> {
@@ -225,4 +294,79 @@ mod tests {
         assert_eq!(future("impl Iterator<Item = u8>"), None);
         assert_eq!(future("Option<Box<dyn Error>>"), None);
     }
+
+    /// The return type by what is done with it: an error, a warning, or neither.
+    #[test]
+    fn late_work_is_known_where_it_is_written() {
+        for (late, types) in LATE {
+            for ty in types {
+                let parsed = syn::parse_str(ty).unwrap();
+                assert_eq!(late_work(&parsed), late, "{ty}");
+                for around in ["Result<_, E>", "std::option::Option<_>", "(Box<_>)", "Pin<_>"] {
+                    let ty = around.replace('_', ty);
+                    assert_eq!(late_work(&syn::parse_str(&ty).unwrap()), late, "{ty}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_compiler_judges_what_its_name_leaves_open() {
+        for ty in ["()", "!", "[T; 3]", "&Reply", "Option<u8>", "Result<Box<(u8, T)>, E>", "Vec<T>"]
+        {
+            assert!(is_plain(&syn::parse_str(ty).unwrap()), "{ty}");
+        }
+        for ty in ["T", "Reply", "&mut T", "io::Result<Reply>", "Option<impl Job>", "Vector<u8>"] {
+            assert!(!is_plain(&syn::parse_str(ty).unwrap()), "{ty}");
+        }
+    }
+
+    const LATE: [(Option<Late>, &[&str]); 4] = [
+        (
+            Some(Late::Future),
+            &[
+                "impl Future<Output = u8>",
+                "(impl Send + core::future::Future)",
+                "dyn Future<Output = u8> + Send + 'a",
+                "Pin<Box<dyn Future<Output = u8>>>",
+                "BoxFuture<'_, u8>",
+                "futures::future::LocalBoxFuture<'static, u8>",
+            ],
+        ),
+        (
+            Some(Late::Stream),
+            &[
+                "impl Stream<Item = u8> + Send",
+                "dyn futures_core::Stream<Item = u8>",
+                "Pin<Box<dyn Stream<Item = u8> + Send>>",
+                "BoxStream<'static, u8>",
+                "LocalBoxStream<'a, Result<u8, E>>",
+            ],
+        ),
+        (
+            Some(Late::Iterator),
+            &[
+                "impl Iterator<Item = u8>",
+                "impl DoubleEndedIterator<Item = u8> + ExactSizeIterator",
+            ],
+        ),
+        (
+            None,
+            &[
+                "u8",
+                "T",
+                "&'a str",
+                "Vec<BoxFuture<'static, u8>>",
+                "dyn Iterator<Item = u8>",
+                "impl Display",
+                "impl IntoIterator<Item = u8>",
+                "impl Fn() -> BoxFuture<'static, u8>",
+                "Response<Body>",
+                "JoinHandle<u8>",
+                "AfterRelease<impl Future<Output = u8>>",
+                "AfterRelease<impl Iterator<Item = u8>>",
+                "(impl Future, u8)",
+            ],
+        ),
+    ];
 }

@@ -129,6 +129,11 @@ fn skip_all(input: ParseStream<'_>) -> Result<()> {
 fn not_a_function(what: &Ident) -> Error {
     let help = match what.to_string().as_str() {
         "impl" | "trait" => "\nhelp: put it on the methods",
+        "mod" => {
+            "\nhelp: put it on the functions inside\n\
+             help: `automock` copies it to what it makes; put it on an implementation that is not mocked, or on a \
+             function that the method calls"
+        }
         _ => "",
     };
     let message = format!("`#[distributed_lock]` can only be put on a function{help}");

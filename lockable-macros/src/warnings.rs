@@ -1,10 +1,12 @@
 //! What compiles, and hardly does what was meant.
 
 use proc_macro2::Span;
-use syn::Signature;
+use syn::spanned::Spanned;
+use syn::{Signature, Type};
 
 use crate::args::{Key, LockArgs, Wait, WrittenDuration};
 use crate::names;
+use crate::output::{self, Late};
 
 /// One warning. Each can be silenced by another spelling, which its note names.
 pub(crate) struct Warning {
@@ -17,8 +19,8 @@ pub(crate) struct Warning {
 /// The lease of a locker that sets none, in milliseconds.
 const DEFAULT_EXPIRE_MS: u64 = 10_000;
 
-/// Everything in one attribute that deserves a warning.
-pub(crate) fn warnings(args: &LockArgs, sig: &Signature) -> Vec<Warning> {
+/// Everything that deserves a warning: in one attribute, and in the type of the body's value.
+pub(crate) fn warnings(args: &LockArgs, sig: &Signature, value: Option<&Type>) -> Vec<Warning> {
     let limit = match &args.wait.wait {
         Some(Wait::AtMost(limit)) => Some(limit),
         Some(Wait::Forever) | None => None,
@@ -35,6 +37,7 @@ pub(crate) fn warnings(args: &LockArgs, sig: &Signature) -> Vec<Warning> {
     warnings.extend(numbers);
     warnings.extend(min_hold_alone(args));
     warnings.extend(idle_on_busy(args));
+    warnings.extend(value.and_then(late_iterator));
     warnings
 }
 
@@ -97,4 +100,13 @@ fn idle_on_busy(args: &LockArgs) -> Option<Warning> {
                 `wait = \"3s\"`, or leave `on_busy` out"
             .to_owned();
     Some(Warning { constant: "IDLE_ON_BUSY", note, place })
+}
+
+/// `-> impl Iterator`, which may be lazy.
+fn late_iterator(ty: &Type) -> Option<Warning> {
+    output::late_work(ty).filter(|late| *late == Late::Iterator)?;
+    let note = "what this iterator does for each item runs after the lock is released; return a `Vec`, or \
+                `AfterRelease<impl Iterator<..>>` if its items do not need the lock"
+        .to_owned();
+    Some(Warning { constant: "LATE_ITERATOR", note, place: output::innermost(ty).span() })
 }

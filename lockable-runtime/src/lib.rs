@@ -50,6 +50,7 @@ mod types;
 mod waiters;
 mod worker;
 
+pub use attribute::AfterRelease;
 pub use hold::guard::LockGuard;
 pub use hold::set::{Leases, LockSet};
 pub use hold::ticket::IntoTicketError;
@@ -86,6 +87,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// - Over a network no lease can exclude two holders in every case; see [limits](crate::guide::limits), and
 ///   [`FencingToken`].
 /// - Tasks that a stopped body has spawned are not stopped.
+/// - Work that a returned value does later is not under the lock; see [what must not leave the
+///   body](#what-must-not-leave-the-body).
 /// - A renewed body that hangs holds its lock for as long as it hangs, or for `max_hold`.
 ///
 /// # Options
@@ -255,13 +258,14 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// # Warnings
 ///
-/// Some options compile and are hardly what was meant. The warning is rustc's `deprecated`, at the value:
+/// Some code compiles and is hardly what was meant. The warning is rustc's `deprecated`, at the value or the type:
 ///
-/// | option | effect | write instead |
+/// | code | effect | write instead |
 /// |---|---|---|
 /// | `expire = 60000`, or any option with a number of seconds that is a multiple of 1000 | a lease of 16 h 40 min | `expire = "60s"`, or `"60000s"` |
 /// | `min_hold = "30s"` without `expire` | with a lease of 10 s, which is the default, every call fails | `expire = "30s", min_hold = "30s"` |
 /// | `on_busy` beside `wait` without a limit, and without `once` | nothing: the call waits until the lock is free | no `on_busy`, or `wait = "3s"` |
+/// | `-> impl Iterator`, also inside of `Result`, `Option` or `Box` | what a lazy iterator does for each item runs [after the release](#what-must-not-leave-the-body) | `Vec<_>`, or [`AfterRelease<impl Iterator<..>>`](crate::AfterRelease) |
 ///
 /// # Waiting
 ///
@@ -360,6 +364,52 @@ pub use types::{key::LockKey, options::OnLost};
 ///     // … write the report of this month …
 ///     Ok(())
 /// }
+/// ```
+///
+/// # What must not leave the body
+///
+/// The lock is released when the body ends. Whatever the returned value does later, it does without the lock:
+///
+/// | the value, also inside of `Result`, `Option`, `Box` or `Pin` | |
+/// |---|---|
+/// | a future or a stream, whatever its type is called: `impl Future`, `BoxStream`, `JoinHandle`, an alias | a compile error; only a function that returns a [boxed future](#boxed-futures) itself is locked until that is done |
+/// | `impl Iterator`, which may be lazy | a [warning](#warnings) |
+/// | any other value, also a generic `T`, `Vec<_>` and `Box<dyn Iterator>` | accepted |
+///
+/// So await, consume and collect inside of the body. If the later work does not need the lock, as that of a task which
+/// already runs, return it in [`AfterRelease`].
+///
+/// No type shows the rest: a response whose body is a stream, a task that the body has spawned, a closure. If such work
+/// needs the lock, it has to hold it itself:
+///
+/// - What makes the items of a stream acquires the lock: by [`run`](LockRequest::run), or with a guard that lives as
+///   long as the stream.
+/// - Work that another process finishes gets the lock by a [ticket](LockGuard::into_ticket).
+///
+/// ```
+/// # use lockable_runtime::{LockError, Locker};
+/// # use tokio::sync::mpsc;
+/// /// The rows of an export, for the body of a response. The lock is held until the last row was taken.
+/// fn export(locks: &Locker) -> mpsc::Receiver<u32> {
+///     let (rows, response) = mpsc::channel(16);
+///     let writing = locks.lock("export").renew().run(async move {
+///         for row in 0..3 {
+///             // Fails if the client has gone.
+///             rows.send(row).await.ok()?;
+///         }
+///         Some(())
+///     });
+///     tokio::spawn(writing);
+///     response
+/// }
+///
+/// # async fn example() -> Result<(), LockError> {
+/// let locks = Locker::in_memory();
+/// let mut rows = export(&locks);
+/// assert_eq!(rows.recv().await, Some(0));
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 ///
 /// # Calls inside of the body
@@ -473,8 +523,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// # Ok::<(), LockError>(())
 /// ```
 ///
-/// A sync function that returns a future is a compile error, whatever the type is called: its body would run after
-/// the release. Write an `async fn`, or return a boxed future. A `const fn` is refused too.
+/// A sync function that [returns a future](#what-must-not-leave-the-body) is a compile error: write an `async fn`, or
+/// return a boxed future. A `const fn` is refused too.
 ///
 /// # Re-exports
 ///
@@ -550,17 +600,25 @@ pub use types::{key::LockKey, options::OnLost};
 /// the attributes below it. Two `#[distributed_lock]` on one function are refused: [`keys`](#several-keys) takes several
 /// locks. Commit a database transaction inside the body, so that the next holder sees its changes.
 ///
+/// An attribute that rebuilds the function can drop this one, and nothing reports it: [test that the function is
+/// locked](crate::guide::testing#is-the-function-locked). These were tried, in the versions given:
+///
 /// | attribute | above this one | below this one |
 /// |---|---|---|
-/// | `#[tracing::instrument]` | the span is only the body | the span includes acquiring |
-/// | `#[tokio::main]`, `#[tokio::test]` | a sync function: the lock is held around the whole runtime | an async body under its lock, inside the runtime |
-/// | `#[test]` | works | works |
-/// | `#[rstest]` | the lock moves to the single cases, which have no parameters: `key` and `guard` cannot name any | works, keys name the parameters |
-/// | `#[axum::debug_handler]` | works | works |
-/// | `#[async_recursion]` | works | works |
-/// | `#[async_trait]` | on the `impl` or the trait | not on an `impl`: this attribute is for functions |
-/// | `#[serial]` | the body moves into a function of its own, where `guard` has no name | works |
-/// | `#[cached]` | does not work: it puts this attribute on two functions, one inside the other | a hit takes no lock |
+/// | `#[tracing::instrument]` 0.1 | the span is only the body | the span includes acquiring |
+/// | `#[fastrace::trace]` 0.7, `#[logcall]` 0.2 | works | works |
+/// | `#[hotpath::measure]` 0.30 | works; **not locked** with hotpath 0.4, which drops this attribute | works |
+/// | `#[tokio::main]`, `#[tokio::test]` 1.54 | a sync function: the lock is held around the whole runtime | an async body under its lock, inside the runtime |
+/// | `#[test]`, `#[test_case]` 3.4, `#[test_log::test]` 0.2 | works | works |
+/// | `#[rstest]` 0.29 | the lock moves to the single cases, which have no parameters: `key` and `guard` cannot name any | works, keys name the parameters |
+/// | `#[serial]` 4.0 | the body moves into a function of its own, where `guard` has no name | works |
+/// | `#[axum::debug_handler]` 0.8, `#[utoipa::path]` 6.0 | works | works |
+/// | `#[async_recursion]` 1.2, `#[maybe_async]` 0.2 | works | works |
+/// | `#[memoize]` 0.6 | works | works |
+/// | `#[cached]` 4.1 | does not work: it puts this attribute on two functions, one inside the other, so the body never runs; with cached 0.56 it works, and a hit takes the lock | a hit takes no lock |
+/// | `#[async_trait]` 0.1 | on the `impl` or the trait | not on an `impl`: this attribute is for functions |
+/// | `#[automock]` 0.15 | on a trait whose methods have this attribute, a compile error: put it on those of an implementation | not on a trait |
+/// | `#[trait_variant::make]` 0.1 | on a trait whose methods have bodies, a compile error: put it on those of an implementation | not on a trait |
 #[cfg(feature = "macros")]
 pub use lockable_macros::distributed_lock;
 
@@ -600,11 +658,11 @@ pub use lockable_macros::lock_key;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        AllPermits, Call, Called, EndsEarly, EndsWell, FromLockError, Grant, GrantCell, IntoExpire,
-        IntoHold, IntoLockKey, IntoLockKeys, IntoPermits, IntoWait, KeyPart, Keys, Label, Lease,
-        LeaseCell, Leases, LeasesCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError,
-        Returned, Run, RunsUnderTheLock, Skip, Value, absent, lock_key, once, run, run_blocking,
-        run_blocking_even_when_busy, start, value,
+        AllPermits, Awaited, Call, Called, Consumed, EndsEarly, EndsWell, FromLockError, Grant,
+        GrantCell, Inside, IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoPermits, IntoWait,
+        KeyPart, Keys, Label, Late, Lease, LeaseCell, Leases, LeasesCell, Part, Refused,
+        RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run, RunsUnderTheLock, Skip, Works,
+        absent, lock_key, once, run, run_blocking, run_blocking_even_when_busy, start, value,
     };
     pub use crate::types::clock::Moment;
     #[cfg(feature = "redis")]

@@ -29,12 +29,14 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "packages", needs: Needs::More, run: packages::archives },
     Check { name: "scripts", needs: Needs::More, run: scripts },
     Check { name: "counts", needs: Needs::More, run: counts::check },
+    Check { name: "attributes of others", needs: Needs::More, run: attributes_of_others },
     examples::CHECK,
 ];
 
 fn format() -> Result<Outcome, String> {
     with_cargo("fmt", &["--all", "--check"])?;
-    with_cargo("fmt", &["--manifest-path", "examples/stacks/Cargo.toml", "--check"])
+    with_cargo("fmt", &["--manifest-path", "examples/stacks/Cargo.toml", "--check"])?;
+    with_cargo("fmt", &["--manifest-path", BESIDE, "--check"])
 }
 
 fn clippy() -> Result<Outcome, String> {
@@ -120,6 +122,12 @@ fn scripts() -> Result<Outcome, String> {
     silent(Command::new(compiler).arg("-p").args(files))
 }
 
+/// Apart from what the workspace builds, as `examples/stacks`.
+fn attributes_of_others() -> Result<Outcome, String> {
+    let mut cargo = shell::cargo(&["test", "--quiet", "--locked", "--manifest-path", BESIDE]);
+    silent(cargo.arg("--target-dir").arg(workspace::target().join("beside")))
+}
+
 /// Runs one of cargo's commands that not every toolchain has.
 fn with_cargo(command: &str, arguments: &[&str]) -> Result<Outcome, String> {
     if !shell::answers("cargo", &[command, "--version"]) {
@@ -135,3 +143,6 @@ fn silent(command: &mut Command) -> Result<Outcome, String> {
 
 /// Where the published packages are checked, but not tested.
 const PLATFORMS: [&str; 3] = ["x86_64-pc-windows-msvc", tools::WINDOWS, "aarch64-apple-darwin"];
+
+/// Functions under the attribute and that of another crate.
+const BESIDE: &str = "tests/beside/Cargo.toml";

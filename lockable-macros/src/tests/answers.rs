@@ -9,7 +9,7 @@ async fn answer(id:String, _permit:Permit)-> Reply {
     }
     , ::core::format_args!("a"));
     let cell = __lockable::LeaseCell::default();
-    #[allow (clippy :: async_yields_async)]let body =  {
+    let body =  {
         let cell = ::core::clone::Clone::clone(&cell);
         async move {
             if false {
@@ -26,6 +26,10 @@ async fn answer(id:String, _permit:Permit)-> Reply {
     ;
     let error = match __lockable::run(call, body).lease_into(cell).even_when_busy().await {
         ::core::result::Result::Ok(value)=>  {
+             {
+                use __lockable::Late as _;
+                __lockable::Returned::new(&value).check();
+            }
             return value;
         }
         ::core::result::Result::Err(error)=> error,

@@ -18,5 +18,10 @@ async fn report(day:u32)-> Option <Report>  {
         }
     }
     ;
-    __lockable::value::<Option <Report> > (__lockable::run(call, body).await)
+    let value = __lockable::value::<Option <Report> > (__lockable::run(call, body).await);
+     {
+        use __lockable::Late as _;
+        __lockable::Returned::new(&value).check();
+    }
+    value
 }

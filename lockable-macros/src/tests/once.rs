@@ -18,5 +18,10 @@ async fn report(month:&str)-> Result <Report, ShopError>  {
         }
     }
     ;
-    __lockable::value::<Result <Report, ShopError> > (__lockable::run(call, body).once().await)
+    let value = __lockable::value::<Result <Report, ShopError> > (__lockable::run(call, body).once().await);
+     {
+        use __lockable::Late as _;
+        __lockable::Returned::new(&value).check();
+    }
+    value
 }

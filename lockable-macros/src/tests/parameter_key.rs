@@ -18,5 +18,10 @@ pub async fn settle(order_id:u64, line:u8)-> Option <Receipt>  {
         }
     }
     ;
-    __lockable::value::<Option <Receipt> > (__lockable::run(call, body).await)
+    let value = __lockable::value::<Option <Receipt> > (__lockable::run(call, body).await);
+     {
+        use __lockable::Late as _;
+        __lockable::Returned::new(&value).check();
+    }
+    value
 }

@@ -5,5 +5,5 @@ fn settle() -> impl Future<Output = u8> + Send { charge() }
     charge()
 }
 ::core::compile_error! {
-    "the future would run after the lock is released\nhelp: write it as `async fn settle(..) -> u8`"
+    "the future would run after the lock is released\nhelp: write it as `async fn settle(..) -> u8`\nhelp: for work that ends elsewhere, acquire a guard in place of the attribute, and pass the lock on by `LockGuard::into_ticket`\nhelp: if its work does not need the lock, return it as `AfterRelease<..>`"
 }

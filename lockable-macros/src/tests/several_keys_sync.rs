@@ -18,7 +18,6 @@ fn order(skus:Vec <LockKey> ) {
     }
     ) {
         ::core::result::Result::Ok(value)=>  {
-            __lockable::Returned::new(&value).is_no_future();
             return value;
         }
         ::core::result::Result::Err(error)=> error,

@@ -1,8 +1,8 @@
 #[distributed_lock(key = KEY, on_busy = skip, prefix = "jobs:", crate = ::shop::locks)]
 #[must_use]
-async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unused)] Ok(None) }
+async fn hidden() -> Result<Option<impl Display>, E> { #![allow(unused)] Ok(None) }
 // ---------------------------------------- becomes
-#[must_use]async fn hidden()-> Result <Option <impl Iterator <Item = u8>>, E>  {
+#[must_use]async fn hidden()-> Result <Option <impl Display>, E>  {
     #![allow (unused)]use::shop::locks::__private as __lockable;
     let call = __lockable::Call::with_key( {
         static LABEL:__lockable::Label = __lockable::Label::new("KEY", ::core::concat!(::core::module_path!(), "::hidden"));
@@ -20,6 +20,10 @@ async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unus
     ;
     let error = match __lockable::run(call, body).await {
         ::core::result::Result::Ok(value)=>  {
+             {
+                use __lockable::Late as _;
+                __lockable::Returned::new(&value).check();
+            }
             return value;
         }
         ::core::result::Result::Err(error)if error.is_busy()=> return __lockable::Skip::skipped(&error), ::core::result::Result::Err(error)=> error,

@@ -19,7 +19,6 @@ fn settle(&mut self, id:u64)-> Result <u64, ShopError>  {
     }
     ) {
         ::core::result::Result::Ok(value)=>  {
-            __lockable::Returned::new(&value).is_no_future();
             return value;
         }
         ::core::result::Result::Err(error)=> error,

@@ -21,7 +21,10 @@ fn answer(id:String)-> Reply {
     }
     ) {
         ::core::result::Result::Ok(value)=>  {
-            __lockable::Returned::new(&value).is_no_future();
+             {
+                use __lockable::Late as _;
+                __lockable::Returned::new(&value).check();
+            }
             return value;
         }
         ::core::result::Result::Err(error)=> error,

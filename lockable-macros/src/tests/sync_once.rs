@@ -18,7 +18,6 @@ fn report()-> Option <u8>  {
     }
     , __lockable::EndsWell::ended_well)) {
         ::core::result::Result::Ok(value)=>  {
-            __lockable::Returned::new(&value).is_no_future();
             return value;
         }
         ::core::result::Result::Err(error)if error.is_busy()=> return __lockable::Skip::skipped(&error), ::core::result::Result::Err(error)=> error,

@@ -18,7 +18,6 @@ fn work()-> Option <u8>  {
     }
     ) {
         ::core::result::Result::Ok(value)=>  {
-            __lockable::Returned::new(&value).is_no_future();
             return value;
         }
         ::core::result::Result::Err(error)=> error,

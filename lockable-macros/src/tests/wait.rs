@@ -19,6 +19,10 @@ async fn report()-> Option <Report>  {
     ;
     let error = match __lockable::run(call, body).await {
         ::core::result::Result::Ok(value)=>  {
+             {
+                use __lockable::Late as _;
+                __lockable::Returned::new(&value).check();
+            }
             return value;
         }
         ::core::result::Result::Err(error)if error.is_busy()||error.is_wait_limit_reached()=> return __lockable::Skip::skipped(&error), ::core::result::Result::Err(error)=> error,

@@ -5,7 +5,9 @@ use std::future::Future;
 use std::time::Duration;
 
 pub use self::answers::{FromLockError, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Skip};
-pub use self::returned::{Returned, RunsUnderTheLock, Value};
+pub use self::returned::{
+    AfterRelease, Awaited, Consumed, Inside, Late, Returned, RunsUnderTheLock, Works,
+};
 pub use self::values::{IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoPermits, IntoWait};
 pub use crate::hold::grant::Grant;
 use crate::hold::guard::LockGuard;

@@ -12,4 +12,7 @@ impl Order {}
 #[distributed_lock(key = "k")]
 pub unsafe trait Job {}
 
+#[distributed_lock(key = "k")]
+pub mod jobs {}
+
 fn main() {}

@@ -13,6 +13,7 @@ pub mod boxed;
 pub mod flow;
 pub mod generics;
 pub mod keys;
+pub mod late;
 pub mod lease;
 pub mod methods;
 pub mod parameters;

@@ -1,8 +1,7 @@
 //! Return types.
 
 use std::error::Error;
-use std::fmt::{self, Display};
-use std::future::{Future, Ready, ready};
+use std::fmt::{self, Debug, Display};
 
 use lockable_runtime::{LockError, distributed_lock};
 
@@ -96,7 +95,7 @@ pub async fn hidden_in_option() -> Option<impl Display> {
 }
 
 #[distributed_lock(key = "k")]
-pub async fn hidden_in_result() -> Result<impl Iterator<Item = u8>, ShopError> {
+pub async fn hidden_in_result() -> Result<impl Debug + use<>, ShopError> {
     Ok(vec![1, 2].into_iter())
 }
 
@@ -113,16 +112,6 @@ pub async fn hidden_in_box() -> Option<Box<dyn Iterator<Item = impl Display>>> {
 #[distributed_lock(key = "k")]
 pub async fn hidden_in_reference<'a>(number: &'a u8) -> Option<&'a (impl Display + use<'a>)> {
     Some(number)
-}
-
-#[distributed_lock(key = "k", on_busy = ready(()), on_error = |_| ready(()))]
-pub async fn hidden_future() -> impl Future<Output = ()> + Send + 'static {
-    ready(())
-}
-
-#[distributed_lock(key = "k", on_busy = ready(1), on_error = |_| ready(2))]
-pub async fn named_future() -> Ready<u8> {
-    ready(7)
 }
 
 #[distributed_lock(key = "k", on_busy = skip)]

@@ -1,6 +1,6 @@
 //! Sync functions.
 
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ pub fn patterns((a, b): (u8, u8), [first, .., last]: [u8; 3], mut more: Vec<u8>)
 }
 
 #[distributed_lock(key = "k")]
-pub fn hidden(limit: u8) -> Option<impl Iterator<Item = u8>> {
+pub fn hidden(limit: u8) -> Option<impl Debug> {
     Some(0..limit)
 }
 
