@@ -42,6 +42,10 @@ pub mod which_redis {}
 pub mod failover {}
 
 #[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/production.md")]
+pub mod production {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/operating.md")]
 pub mod operating {}
 

@@ -282,7 +282,7 @@ async fn a_waiting_call_logs_what_it_waits_for() {
         ),
         (
             Done,
-            "WARN: message=a call without `once` finds no lock: a call with `once` ended well",
+            "WARN: message=a call without `once` finds the lock taken: a call with `once` ended well",
             "",
         ),
         (Paused, "INFO: message=the call waits; the lock is paused until", ""),

@@ -136,7 +136,7 @@ pub(crate) fn waits_behind(key: DisplayKey<'_>, why: &str) {
 pub(crate) fn found_done(key: DisplayKey<'_>, why: &str) {
     warn!(name: "done", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(),
-        "a call without `once` finds no lock: {why}; give both calls `once`, or different keys");
+        "a call without `once` finds the lock taken: {why}; give both calls `once`, or different keys");
 }
 
 /// A call stopped waiting at its limit.

@@ -101,6 +101,7 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
 
 /// What is asked of a lock, besides its key.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Terms {
     pub(crate) ttl: Ttl,
     /// Whether the lease is renewed while the lock is held.
