@@ -7,6 +7,7 @@ use crate::request_id::RequestId;
 use crate::types::owner::{Held, HolderId, LockValue, Mark, ProcessId, TokenParts};
 use crate::types::pause::Pause;
 use crate::types::redact::DisplayKey;
+use crate::types::utc::utc;
 
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) or a listing found it.
 ///
@@ -135,8 +136,18 @@ impl Holder {
             HolderKind::Foreign => "another program has the lock",
             HolderKind::NoLock => "the key holds data that is no lock",
         };
-        let rest = self.remaining.map(|rest| format!(", for another {rest:.0?}"));
-        what.to_owned() + &rest.unwrap_or_default()
+        let rest = match (self.kind, self.remaining) {
+            (HolderKind::Done, _) => self.until(),
+            (_, Some(rest)) => format!(", for another {rest:.0?}"),
+            (_, None) => String::new(),
+        };
+        format!("{what}{rest}")
+    }
+
+    /// The end, by the clock of this machine, as the times of its other events are.
+    pub(crate) fn until(&self) -> String {
+        let end = self.remaining.and_then(|rest| SystemTime::now().checked_add(rest));
+        end.map(|end| format!(" until {}", utc(end))).unwrap_or_default()
     }
 
     /// Whether no body runs under the lock, and it is taken until a time that was set: of these each call logs one once.

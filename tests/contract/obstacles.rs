@@ -76,7 +76,7 @@ async fn a_done_lock_says_until_when(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     Kind::Done.begin(&locker).await;
     let error = busy_for(&other, 0).await;
-    assert!(error.to_string().contains("keeps the lock taken, for another "), "{error}");
+    assert!(error.to_string().contains("keeps the lock taken until 2"), "{error}");
     let admin = other.admin();
     let held = admin.holder(KEY).await.unwrap().unwrap();
     assert_eq!(admin.force_release(&held, "").await.unwrap(), Forced::Released);

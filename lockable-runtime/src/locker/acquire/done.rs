@@ -1,7 +1,5 @@
 //! The error of a call whose run is done: when that run began, and until when it counts.
 
-use std::time::SystemTime;
-
 use crate::backend::Link;
 use crate::holder::{HeldSince, Holder, HolderKind};
 use crate::locker::inspect::inspect;
@@ -15,7 +13,7 @@ pub(super) async fn with_times(link: &Link, error: LockError) -> LockError {
     let Some(key) = error.key().and_then(|key| LockKey::new(key).ok()) else { return error };
     let found = inspect(link, key.clone()).await.ok().flatten();
     let run = found.filter(|found| found.kind() == HolderKind::Done);
-    run.map_or(error, |run| LockError::done(key.as_str(), &begin(&run), &end(&run)))
+    run.map_or(error, |run| LockError::done(key.as_str(), &begin(&run), &run.until()))
 }
 
 fn begin(run: &Holder) -> String {
@@ -24,10 +22,4 @@ fn begin(run: &Holder) -> String {
         Some(HeldSince::NotBefore(moment)) => format!(" that began after {}", utc(moment)),
         None => String::new(),
     }
-}
-
-/// By the clock of this machine, as the times of its other events are.
-fn end(run: &Holder) -> String {
-    let end = run.remaining().and_then(|rest| SystemTime::now().checked_add(rest));
-    end.map(|end| format!(" until {}", utc(end))).unwrap_or_default()
 }
