@@ -222,7 +222,8 @@ impl Terms {
                 "`lead` keeps one leader at work, until its future is dropped; leave `{option}` out"
             )));
         }
-        (self.renew, self.is_campaign) = (true, true);
+        self.renew = true;
+        self.is_campaign = true;
         Ok(())
     }
 
