@@ -1,12 +1,13 @@
 //! What the guide explains to the operators of a server.
 
+use std::fs;
 use std::time::Duration;
 
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Server, wait};
 use tokio::task::JoinHandle;
 
-use crate::read;
+use crate::{files, read, root};
 
 const GUIDE: &str = "lockable-runtime/guide/operating.md";
 
@@ -39,6 +40,27 @@ async fn the_guide_lists_every_name_in_redis() {
         assert!((1..=most).contains(life), "{keys:?} live for {lives:?}");
     }
     waited.end().await;
+}
+
+/// Goal: a page on what the log says that no event says any more.
+#[test]
+fn the_events_of_the_page_on_production_exist() {
+    let code = files(&root().join("lockable-runtime/src"));
+    let code = code.into_iter().filter(|path| path.extension().is_some_and(|it| it == "rs"));
+    let code: Vec<_> = code.map(|path| fs::read_to_string(path).unwrap()).collect();
+    let page = read("lockable-runtime/guide/production.md");
+    let table = page.split("# What the log says").nth(1).unwrap();
+    let table = table.split("# What errors say").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let rows: Vec<_> = rows.filter(|event| *event != "the event says").collect();
+    assert!(rows.len() > 10, "{rows:?}");
+    for event in rows {
+        let alternatives = event.split(", or: ").flat_map(|one| one.split(['…', ';', ':']));
+        let parts = alternatives.map(str::trim).filter(|part| part.len() > 8);
+        for part in parts {
+            assert!(code.iter().any(|code| code.contains(part)), "no event says `{part}`");
+        }
+    }
 }
 
 /// A lock, and one who waits for it.

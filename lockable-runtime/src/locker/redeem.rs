@@ -43,14 +43,14 @@ impl LockRequest<Ticket> {
     /// looks whether the work is done, before it does it:
     /// ```
     /// # use std::time::Duration;
-    /// # use lockable_runtime::Locker;
+    /// # use lockable_runtime::{Locker, lock_key};
     /// # async fn finish(_order: u64) {}
     /// type Failure = Box<dyn std::error::Error>;
     ///
     /// async fn work(locker: &Locker, order: u64, ticket: &str) -> Result<(), Failure> {
     ///     match locker.redeem(ticket.parse()?).renew().run(finish(order)).await {
     ///         Err(error) if error.is_lost() && !error.is_taken() => {
-    ///             let request = locker.lock(format!("order:{order}")).wait(Duration::ZERO);
+    ///             let request = locker.lock(lock_key!("order:{order}")?).wait(Duration::ZERO);
     ///             Ok(request.renew().run(finish(order)).await?)
     ///         }
     ///         outcome => Ok(outcome?),
