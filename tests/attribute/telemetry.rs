@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use lockable_runtime::testing::TestLocks;
-use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
+use lockable_runtime::{LockError, LockGuard, Locker, LockerBuilder, distributed_lock};
 use tracing::Level;
 
 use crate::events::{self, Logged, Span};
@@ -253,7 +253,7 @@ async fn a_call_that_waits_long_warns_while_it_waits() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_without_a_limit_warns_by_default() {
     let locks = locker().await;
-    let _held = locks.lock("k").expire(86_400 * SECOND).acquire().await.unwrap();
+    let _held = hold_for_a_day(&locks).await;
     events::listen();
     tokio::time::timeout(6 * 3_600 * SECOND, locks.lock("k").acquire()).await.unwrap_err();
     let logged = events::take();
@@ -263,6 +263,33 @@ async fn a_wait_without_a_limit_warns_by_default() {
     let hours = (0..5).map(|hour| 3_840 + 3_600 * hour);
     let expected: Vec<u32> = (0..8).map(|doubled| 30 << doubled).chain(hours.skip(1)).collect();
     assert_eq!(warned, expected, "{logged:#?}");
+}
+
+/// Goal: a call that no longer waits, and warns of its wait.
+#[tokio::test(start_paused = true)]
+async fn each_way_out_of_an_endless_wait_is_recorded() {
+    for outcome in ["granted", "cancelled", "failed"] {
+        let locks = locker().await;
+        let held = hold_for_a_day(&locks).await;
+        events::listen();
+        let waiting = tokio::spawn(locks.lock("k").acquire());
+        elapse(40 * SECOND).await;
+        match outcome {
+            "granted" => held.release().await.unwrap(),
+            "cancelled" => waiting.abort(),
+            _ => locks.drain(),
+        }
+        let _ended = waiting.await;
+        elapse(3_600 * SECOND).await;
+        let warned = logged_as(&events::take(), Level::WARN, "wait");
+        assert_eq!(warned.len(), 1, "{outcome}: {warned:#?}");
+        let recorded = format!("outcome=\"{outcome}\"");
+        assert_has(&the_span(&events::spans(), "acquire").fields, &[&recorded]);
+    }
+}
+
+async fn hold_for_a_day(locks: &Locker) -> LockGuard {
+    locks.lock("k").expire(86_400 * SECOND).acquire().await.unwrap()
 }
 
 /// Each has what it logs when the call begins to wait, and half a minute later.
@@ -344,9 +371,9 @@ async fn shared(name: &str) -> Locker {
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_is_meant_to_be_long_warns_of_nothing() {
     let locks = locker().await;
-    let _held = locks.lock("k").expire(86_400 * SECOND).acquire().await.unwrap();
+    let _held = hold_for_a_day(&locks).await;
     let silent = connect(Locker::builder().warn_waited_over(None)).await;
-    let _other = silent.lock("k").expire(86_400 * SECOND).acquire().await.unwrap();
+    let _other = hold_for_a_day(&silent).await;
     events::listen();
     let hour = 3_600 * SECOND;
     tokio::time::timeout(hour, silent.lock("k").acquire()).await.unwrap_err();
