@@ -30,8 +30,8 @@ impl Row {
 
     /// Whether the request is repeated until the command deadline, or until that of renewals.
     pub(super) fn is_long(&self, place: Place) -> bool {
-        let ends_late = self.most == "late" && RENEWALS.contains(&place);
-        ends_late || self.expected(place) == "late" || self.given == AsksSilence
+        let ends_by_then = self.most == "late" && COUNTED.contains(&place);
+        ends_by_then || self.expected(place) == "late" || self.given == AsksSilence
     }
 }
 
@@ -56,21 +56,21 @@ pub(super) const ROWS: [Row; 34] = [
         Error(TRYAGAIN, ALWAYS),
         &PLACES,
         "late",
-        &[("done", &[Count, Enqueue, Subscribe, Slots]), ("fails", RENEWALS)],
+        &[("done", &[Count, Enqueue, Subscribe, Slots]), ("fails", COUNTED)],
     ),
     row(Error(CLUSTERDOWN, 3), &PLACES, "done", &[("fails", RENEWALS)]),
     row(
         Error(CLUSTERDOWN, ALWAYS),
         &PLACES,
         "late",
-        &[("done", &[Look, Subscribe, Slots]), ("fails", RENEWALS)],
+        &[("done", &[Look, Subscribe, Slots]), ("fails", COUNTED)],
     ),
     row(Error(MASTERDOWN, 1), FEW, "done", &[("fails", RENEWALS)]),
-    row(Error(MASTERDOWN, ALWAYS), FEW, "late", &[("done", &[Slots]), ("fails", RENEWALS)]),
+    row(Error(MASTERDOWN, ALWAYS), FEW, "late", &[("done", &[Slots]), ("fails", COUNTED)]),
     row(Error(LOADING, 1), FEW, "done", &[("fails", RENEWALS)]),
-    row(Error(LOADING, ALWAYS), FEW, "late", &[("done", &[Slots]), ("fails", RENEWALS)]),
+    row(Error(LOADING, ALWAYS), FEW, "late", &[("done", &[Slots]), ("fails", COUNTED)]),
     row(Error(READONLY, 1), &PLACES, "done", &[("unsure", &[ReleaseLost]), ("fails", &[Batch])]),
-    row(Error(READONLY, ALWAYS), FEW, "late", &[("done", &[Slots]), ("fails", RENEWALS)]),
+    row(Error(READONLY, ALWAYS), FEW, "late", &[("done", &[Slots]), ("fails", COUNTED)]),
     row(Error(NOREPLICAS, 1), &PLACES, "fails", &[("done", &[Subscribe, Slots])]),
     row(Error(CROSSSLOT, 1), FEW, "fails", &[("done", &[Slots])]),
     row(BreakBefore(1), &PLACES, "done", &[("unsure", &[ReleaseLost])]),
@@ -79,10 +79,7 @@ pub(super) const ROWS: [Row; 34] = [
         BreakBefore(ALWAYS),
         &PLACES,
         "late",
-        &[
-            ("done", &[Count, Look, Subscribe, Slots]),
-            ("fails", &[Renew, Batch, AskedSet, AskedRelease, Asking]),
-        ],
+        &[("done", &[Count, Look, Subscribe, Slots]), ("fails", COUNTED)],
     ),
     row(Garbled(Text), &PLACES, "done", ODD),
     row(Garbled(List), &PLACES, "done", ODD),
@@ -119,7 +116,10 @@ const ODD: &[(&str, &[Place])] =
 const NO_REPLY: &[(&str, &[Place])] = &[("unsure", &[Release, ReleaseLost, AskedRelease])];
 
 /// They are not sent again within the deadline, because leases are renewed again anyway.
-pub(super) const RENEWALS: &[Place] = &[Renew, Batch];
+const RENEWALS: &[Place] = &[Renew, Batch];
+
+/// Those, and requests that are redirected each time, which ends after a few: how long that takes says nothing.
+pub(super) const COUNTED: &[Place] = &[Renew, Batch, AskedSet, AskedRelease, Asking];
 
 const CLUSTERDOWN: &str = "CLUSTERDOWN The cluster is down";
 const MASTERDOWN: &str = "MASTERDOWN Link with MASTER is down";

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::given::Given;
 use super::places::Place;
-use super::rows::{RENEWALS, ROWS, Row};
+use super::rows::{COUNTED, ROWS, Row};
 use super::scene::{Scene, Stages};
 use crate::support::{COMMAND, LONG, now};
 
@@ -62,7 +62,7 @@ async fn run(stages: Arc<Stages>, given: Given, place: Place, deadline: Duration
     let asked = scene.doors.count(door, &cue) - before;
     let word = match &outcome {
         Ok(word) => word.clone(),
-        Err(error) => word_of(error, elapsed > deadline / 2 && !RENEWALS.contains(&place)),
+        Err(error) => word_of(error, elapsed > deadline / 2 && !COUNTED.contains(&place)),
     };
     if let (Given::Garbled(_), Err(error)) = (given, &outcome) {
         let server = scene.doors.addr(door).to_string();
