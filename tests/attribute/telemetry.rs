@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lockable_runtime::testing::TestLocks;
 use lockable_runtime::{LockError, LockGuard, Locker, LockerBuilder, distributed_lock};
+use tokio::task::JoinHandle;
 use tracing::Level;
 
 use crate::events::{self, Logged, Span};
@@ -263,6 +264,18 @@ async fn a_wait_without_a_limit_warns_by_default() {
     let hours = (0..5).map(|hour| 3_840 + 3_600 * hour);
     let expected: Vec<u32> = (0..8).map(|doubled| 30 << doubled).chain(hours.skip(1)).collect();
     assert_eq!(warned, expected, "{logged:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_that_waits_for_one_lock_logs_one_line() {
+    let locks = locker().await;
+    let _held = hold_for_a_day(&locks).await;
+    events::listen();
+    let crowd = (0..100).map(|_| tokio::spawn(locks.lock("k").acquire()));
+    let crowd: Vec<_> = crowd.collect();
+    elapse(31 * SECOND).await;
+    assert_eq!(logged_as(&events::take(), Level::WARN, "wait").len(), 1);
+    crowd.iter().for_each(JoinHandle::abort);
 }
 
 /// Goal: a call that no longer waits, and warns of its wait.

@@ -254,6 +254,7 @@ impl LockerBuilder {
     /// Sets how long a call may wait before a warning; 30 s by default, `None` switches it off.
     ///
     /// The call continues to wait, and logs the warning again each time that its wait has doubled, at least once an hour.
+    /// Of the calls of a process that wait for one lock, the one that is next logs it.
     /// The warning names the key and says what has the lock. If the holder is of this process, or has the call's
     /// [request id](crate::RequestId), it says that the call may wait for itself, as a body does that waits for a task
     /// which wants the body's own lock.

@@ -78,6 +78,11 @@ impl Waiters {
         self.lines.look(&LineKey::Lock(key.clone()), Line::len).unwrap_or_default()
     }
 
+    /// Whether the call with this number has the next turn of its line.
+    pub(crate) fn is_first(&self, line: &LineKey, number: u64) -> bool {
+        self.lines.look(line, Line::first).flatten() == Some(number)
+    }
+
     /// What is known of the lock of this line where calls wait in it.
     pub(crate) fn heard(&self, line: &LineKey) -> Heard {
         self.lines.look(line, |line| line.heard.clone()).unwrap_or(Heard::Nothing)

@@ -13,6 +13,7 @@ use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
 use crate::types::permit::{Family, Permits};
 
@@ -45,6 +46,8 @@ pub(super) struct Patient<'a> {
     pub(super) start: Moment,
     /// Whether the log has what it waits for.
     pub(super) is_known: bool,
+    /// Its line and its number there, where it waits for one lock.
+    pub(super) place: Option<(&'a LineKey, u64)>,
 }
 
 impl Patient<'_> {
@@ -65,7 +68,7 @@ impl Patient<'_> {
     }
 
     /// Logs what the call waits for: after so long, and each time that this has doubled, at least once an hour. What ends
-    /// by itself is logged once.
+    /// by itself is logged once. A crowd of calls that wait for one lock logs one line, of the call that is next.
     async fn warn(&self, patience: Duration) {
         let backend = &self.acquirer.link.backend;
         let shown = self.acquirer.link.reporting.show(self.key).labeled(self.terms.label);
@@ -73,6 +76,10 @@ impl Patient<'_> {
         let (mut next, mut is_known) = (patience, self.is_known);
         loop {
             backend.timer(next.saturating_sub(waited())).await;
+            next += next.clamp(SHORTEST, LONGEST);
+            if self.is_behind_others() {
+                continue;
+            }
             let occupant = Occupant::of(self.acquirer, self.key, self.terms).await;
             if !occupant.is_obstacle {
                 telemetry::waits_long(shown, waited(), &occupant.words);
@@ -80,8 +87,12 @@ impl Patient<'_> {
                 telemetry::waits_behind(shown, &occupant.words);
             }
             is_known |= occupant.is_obstacle;
-            next += next.clamp(SHORTEST, LONGEST);
         }
+    }
+
+    fn is_behind_others(&self) -> bool {
+        let waiters = &self.acquirer.waiters;
+        self.place.is_some_and(|(line, number)| !waiters.is_first(line, number))
     }
 }
 

@@ -112,9 +112,10 @@ async fn try_and_wait(
         },
     };
     let line = LineKey::Lock(key);
+    let place = Some((&line, stake.number()));
     let in_line = InLine::new(acquirer, &line, terms, start, stake, has_tried);
     // Boxed, because a call that finds the lock free does not need the space.
     let mut waiting = Box::pin(in_line.wait());
-    let patient = Patient { acquirer, key: line.key(), terms, start, is_known };
+    let patient = Patient { acquirer, key: line.key(), terms, start, is_known, place };
     patient.wait(waiting.as_mut()).await.map(Tried::Granted)
 }

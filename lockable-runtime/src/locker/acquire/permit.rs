@@ -54,7 +54,7 @@ pub(super) async fn acquire_permit(
     if terms.wait == Wait::Never {
         return call.await;
     }
-    let patient = Patient { acquirer, key: &key, terms, start, is_known: false };
+    let patient = Patient { acquirer, key: &key, terms, start, is_known: false, place: None };
     patient.wait(call.as_mut()).await
 }
 
