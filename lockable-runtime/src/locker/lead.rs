@@ -77,7 +77,7 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     ///
-    /// A process that stands again after each end. A `JoinSet` aborts what it has spawned when it is dropped, so the
+    /// A process that campaigns again after each end. A `JoinSet` aborts what it has spawned when it is dropped, so the
     /// campaigns end with this function, and the parts of the work with the body:
     /// ```
     /// # use std::time::Duration;
@@ -147,23 +147,29 @@ where
 {
     let backend = Arc::clone(&request.link().backend);
     let campaign = request.repeated()?;
-    let mut is_outage = false;
+    let mut reported = None;
     loop {
+        let begun = backend.now();
         let error = match term(campaign(), &mut body, &office).await {
             Err(error) if !is_final(&error) => error,
             outcome => return outcome,
         };
         let has_led = error.is_lost() || error.is_max_hold_reached() || error.is_revoked();
-        if !has_led && !is_outage {
+        // An outage is reported once: a campaign that waited behind a leader first begins another one.
+        let is_new = reported != Some(error.kind()) || backend.now().since(begun) > OUTAGE;
+        if !has_led && is_new {
             campaigns.failed(&error);
         }
-        is_outage = !has_led;
+        reported = (!has_led).then(|| error.kind());
         backend.timer(PAUSE).await;
     }
 }
 
 /// Between two campaigns: others come first meanwhile, and a server that is down is not asked too often.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Longer than a campaign takes to fail.
+const OUTAGE: Duration = Duration::from_secs(60);
 
 /// One campaign, and what it wins.
 fn term<B, F>(
@@ -380,6 +386,20 @@ mod tests {
             });
         });
         assert!(text.contains("was acquired") && !text.contains("campaign failed"), "{text}");
+    }
+
+    /// Goal: a server that comes back with another password, and refuses all campaigns in silence.
+    #[test]
+    fn an_outage_is_logged_once_for_each_reason() {
+        use LockErrorKind::{Refused, Unavailable};
+        let text = logged(|| {
+            let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+            runtime.unwrap().block_on(async {
+                let locker = facing(vec![Refused, Refused, Refused, Unavailable, Unavailable]);
+                locker.lock("k").lead(|_| async {}).await.unwrap();
+            });
+        });
+        assert_eq!(text.matches("the campaign failed").count(), 2, "{text}");
     }
 
     /// Goal: the effects of a body that is over happen once.
