@@ -114,9 +114,11 @@ pub(crate) fn late_work(ty: &Type) -> Option<Late> {
 
 fn named_late(bound: &TypeParamBound) -> Option<Late> {
     let TypeParamBound::Trait(bound) = bound else { return None };
-    match bound.path.segments.last()?.ident.to_string().as_str() {
+    let last = bound.path.segments.last()?;
+    match last.ident.to_string().as_str() {
         "Future" => Some(Late::Future),
-        "Stream" => Some(Late::Stream),
+        // Another trait may have that name, as of a connection.
+        "Stream" => (!last.arguments.is_empty()).then_some(Late::Stream),
         "IntoIterator" => None,
         name => name.ends_with("Iterator").then_some(Late::Iterator),
     }
@@ -360,6 +362,7 @@ mod tests {
                 "dyn Iterator<Item = u8>",
                 "impl Display",
                 "impl IntoIterator<Item = u8>",
+                "dyn Stream",
                 "impl Fn() -> BoxFuture<'static, u8>",
                 "Response<Body>",
                 "JoinHandle<u8>",
