@@ -9,15 +9,15 @@
 use std::ptr;
 use std::sync::OnceLock;
 
-static FIRST: OnceLock<&'static Copy> = OnceLock::new();
+static FIRST: OnceLock<&'static RuntimeCopy> = OnceLock::new();
 
 /// One compiled copy of `lockable-runtime`, known by the address of its static.
 #[derive(Debug)]
-pub struct Copy {
+pub struct RuntimeCopy {
     version: &'static str,
 }
 
-impl Copy {
+impl RuntimeCopy {
     /// Makes the value of the static of one copy.
     #[must_use]
     pub const fn new(version: &'static str) -> Self {
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn the_first_copy_has_the_locker() {
-        static FIRST: Copy = Copy::new("0.1.0");
-        static SECOND: Copy = Copy::new("0.1.0");
+        static FIRST: RuntimeCopy = RuntimeCopy::new("0.1.0");
+        static SECOND: RuntimeCopy = RuntimeCopy::new("0.1.0");
         assert!(FIRST.other().is_none() && SECOND.other().is_none());
         assert!(FIRST.claim().is_ok() && FIRST.claim().is_ok());
         assert_eq!(SECOND.claim().unwrap_err().version(), "0.1.0");

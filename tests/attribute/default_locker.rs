@@ -2,7 +2,7 @@
 //!
 //! It is one for the whole process, so each of these tests runs in a process of its own.
 
-use lockable_installed::Copy;
+use lockable_installed::RuntimeCopy;
 use lockable_runtime::LockErrorKind;
 use std::env;
 use std::ffi::OsStr;
@@ -55,7 +55,7 @@ fn without_a_locker_a_call_is_not_configured() {
 }
 
 /// A copy of the library in another version, which a dependency of the program uses.
-static OTHER: Copy = Copy::new("0.2.0");
+static OTHER: RuntimeCopy = RuntimeCopy::new("0.2.0");
 
 /// Goal: a call beside a hold of the program, on a server that no one chose.
 #[test]

@@ -4,7 +4,7 @@
 
 use std::panic::Location;
 
-use lockable_installed::Copy;
+use lockable_installed::RuntimeCopy;
 use once_cell::sync::OnceCell;
 
 use super::scope::scoped;
@@ -17,7 +17,7 @@ static INSTALLED: PerProcess<OnceCell<Installed>> = PerProcess::new();
 /// This crate, which a program may contain in two versions.
 ///
 /// See "What if a program contains two versions of this crate?" in DESIGN.md.
-static THIS: Copy = Copy::new(env!("CARGO_PKG_VERSION"));
+static THIS: RuntimeCopy = RuntimeCopy::new(env!("CARGO_PKG_VERSION"));
 
 struct Installed {
     locker: Locker,
@@ -87,7 +87,7 @@ fn installed() -> Result<&'static Locker, LockError> {
     INSTALLED.get().get_or_try_init(from_environment).map(|installed| &installed.locker)
 }
 
-fn other_version(kind: LockErrorKind, other: &Copy) -> LockError {
+fn other_version(kind: LockErrorKind, other: &RuntimeCopy) -> LockError {
     let (own, other) = (THIS.version(), other.version());
     let message = format!(
         "the program contains lockable-runtime {own} and {other}, and the process-wide locker is that of {other}; use one \
