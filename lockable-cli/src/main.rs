@@ -41,9 +41,7 @@ fn main() -> ExitCode {
         }
     };
     let json = arguments.json;
-    if arguments.verbose {
-        verbose::begin(json);
-    }
+    verbose::begin(json, arguments.verbose);
     arguments.doubts().for_each(|doubt| output::note(json, &doubt));
     let exit = perform(arguments).and_then(|exit| {
         let is_unwritten = output::has_failed() && exit == Exit::Code(0);

@@ -1,4 +1,5 @@
-//! `--verbose`: each event of the library as a note, of what is sent to which server too.
+//! The events of the library as notes: with `--verbose` each, of what is sent to which server too; otherwise those that
+//! say what a call waits for.
 
 use std::fmt::{Debug, Write};
 
@@ -8,19 +9,21 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::output::note;
 
-/// Notes all events from here on.
-pub(crate) fn begin(json: bool) {
+/// Notes events from here on.
+pub(crate) fn begin(json: bool, is_verbose: bool) {
     // Only the first subscriber of a process is one, and this is it.
-    tracing::subscriber::set_global_default(Notes { json }).ok();
+    tracing::subscriber::set_global_default(Notes { json, is_verbose }).ok();
 }
 
 struct Notes {
     json: bool,
+    is_verbose: bool,
 }
 
 impl Subscriber for Notes {
     fn enabled(&self, of: &Metadata<'_>) -> bool {
-        of.is_event() && of.target() == "lockable"
+        let is_noted = self.is_verbose || matches!(of.name(), "wait" | "found_done");
+        of.is_event() && of.target() == "lockable" && is_noted
     }
 
     fn event(&self, event: &Event<'_>) {

@@ -135,7 +135,9 @@ fn busy(connection: &Connection, arguments: &Run, key: &str, error: &LockError) 
         (Some(Permits::All(_)), None) => "a permit is taken, or others wait for them",
         (Some(Permits::All(_)), Some(_)) => "a permit is still taken",
     };
-    let advice = if arguments.wait.is_none() { "wait with --wait, or see" } else { "see" };
+    // A run that is done keeps the lock for longer than anyone waits.
+    let may_wait = arguments.wait.is_none() && !words.starts_with("a call with `once`");
+    let advice = if may_wait { "wait with --wait, or see" } else { "see" };
     let message = format!("{what}; {advice} who holds it: {see}");
     Failure::new("busy", arguments.busy_code, message).of_lock(key)
 }
