@@ -150,7 +150,8 @@ impl Holder {
         end.map(|end| format!(" until {}", utc(end))).unwrap_or_default()
     }
 
-    /// Whether no body runs under the lock, and it is taken until a time that was set: of these each call logs one once.
+    /// Whether it is a pause, a ticket or a run that is done: a call logs once that it waits for one of these, because
+    /// only an operator changes when they end.
     pub(crate) fn ends_by_itself(&self) -> bool {
         matches!(self.kind, HolderKind::Paused | HolderKind::Ticket | HolderKind::Done)
     }

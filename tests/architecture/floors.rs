@@ -21,7 +21,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
         "global scope blocking connect environment builder defaults url_settings drain mod lead request_all redeem request \
          acquire inspect",
     ),
-    ("locker/acquire", "set mod done redeem permit call in_line acquirer busy gate"),
+    ("locker/acquire", "set mod done redeem permit call in_line acquirer warners busy gate"),
     ("admin", "revoke pause mod locks held changes waiter process"),
     ("hold", "mod run pause set ticket guard grant reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),

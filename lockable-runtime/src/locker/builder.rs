@@ -254,13 +254,14 @@ impl LockerBuilder {
     /// Sets how long a call may wait before a warning; 30 s by default, `None` switches it off.
     ///
     /// The call continues to wait, and logs the warning again each time that its wait has doubled, at least once an hour.
-    /// Of the calls of a process that wait for one lock, the one that is next logs it.
+    /// Of the calls of a process that wait for one key, one logs it.
     /// The warning names the key and says what has the lock. If the holder is of this process, or has the call's
     /// [request id](crate::RequestId), it says that the call may wait for itself, as a body does that waits for a task
     /// which wants the body's own lock.
     ///
     /// The campaigns of [`lead`](crate::LockRequest::lead) log none, because they wait for as long as another leader is at
-    /// work. A call behind a pause, a ticket or a finished run with `once` logs that when it begins to wait, and not again.
+    /// work. What a call waits for behind a pause, a ticket or a finished run with `once` is logged once: when it begins to wait, or
+    /// after the same time if it did not ask by itself.
     pub fn warn_waited_over(mut self, patience: Option<Duration>) -> Self {
         self.reporting.waited_over = patience;
         self

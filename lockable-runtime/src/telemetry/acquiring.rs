@@ -134,7 +134,7 @@ pub(crate) fn waits_behind(key: DisplayKey<'_>, why: &str) {
 
 /// A call without `once` found a lock that a run with `once` keeps taken.
 pub(crate) fn found_done(key: DisplayKey<'_>, why: &str) {
-    warn!(name: "acquire", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+    warn!(name: "found_done", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(),
         "a call without `once` finds the lock taken: {why}; give both calls `once`, or different keys");
 }

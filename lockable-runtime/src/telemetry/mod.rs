@@ -22,7 +22,7 @@
 //! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
 //! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and continues to wait; again each time that this has doubled, at least once an hour |
 //! | info | `wait` | event | `key`, … | a call waits for a lock that is paused or that a ticket has |
-//! | warn | `acquire` | event | `key`, … | a call without `once` found a lock that a run with `once` keeps taken |
+//! | warn | `found_done` | event | `key`, … | a call without `once` found a lock that a run with `once` keeps taken |
 //! | debug | `hold` | span | `key`, …, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
 //! | debug | `hold` | event | the same | the end of that span: the release starts, or the lock was lost |
 //! | warn | `revoked` | event | `key`, …, `fencing_token`, `reason` | an operator asked the holder to stop |

@@ -371,7 +371,8 @@ impl LockError {
         self.0.kind == LockErrorKind::Lost
     }
 
-    /// Returns whether the lock was lost and another holder was found: leave the rest of the work to that holder.
+    /// Returns whether the lock was lost and another holder was found: leave the rest of the work to that holder, but
+    /// [keep the message](crate::Locker::redeem) of a ticket, because the holder may die.
     ///
     /// If only [`is_lost`](LockError::is_lost) holds, no holder was found: the lock had expired or was deleted, and
     /// may be acquired again. Whether the work is done is for the data to say, also when a [ticket](crate::Ticket) was not

@@ -20,7 +20,7 @@ use crate::types::line_key::LineKey;
 use crate::types::options::{Terms, Wait};
 use crate::types::owner::Held;
 
-pub(crate) use self::line::{Granted, Heard};
+pub(crate) use self::line::{Granted, Heard, RECHECK_INTERVAL};
 pub(crate) use self::stake::{Entered, Stake};
 #[cfg(lockable_internals)]
 pub use self::turn::CLAIMS;
@@ -76,11 +76,6 @@ impl Waiters {
     /// How many wait for this lock already; a newcomer goes behind them.
     pub(crate) fn waiting(&self, key: &LockKey) -> usize {
         self.lines.look(&LineKey::Lock(key.clone()), Line::len).unwrap_or_default()
-    }
-
-    /// Whether the call with this number has the next turn of its line.
-    pub(crate) fn is_first(&self, line: &LineKey, number: u64) -> bool {
-        self.lines.look(line, Line::first).flatten() == Some(number)
     }
 
     /// What is known of the lock of this line where calls wait in it.

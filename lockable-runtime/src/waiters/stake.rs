@@ -43,7 +43,7 @@ impl Stake {
     }
 
     /// Its place in the order of arrival of all calls for this lock.
-    pub(crate) fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.at.number
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::busy::Busy;
 use super::gate::Gate;
+use super::warners::Warners;
 use crate::backend::{Acquisition, Attempt, Fault, Link, Outcome, Question, Renewed};
 use crate::hold::guard::LockGuard;
 use crate::lease::{Lease, Tenure, schedule};
@@ -29,6 +30,7 @@ pub(crate) struct Acquirer {
     pub(crate) gate: Gate,
     releaser: Arc<Releaser>,
     pub(super) waiters: Waiters,
+    pub(super) warners: Warners,
     /// What the owner tokens of single tries begin with.
     pub(super) lanes: AllLanes,
     prefix: Prefix,
@@ -49,7 +51,8 @@ impl Acquirer {
         let releaser = Releaser::new(Arc::clone(&link));
         let waiters = Waiters::new(Arc::clone(&link), Arc::clone(&releaser));
         let (gate, lanes) = (Gate::open(), AllLanes::default());
-        Ok(Arc::new(Self { link, gate, releaser, waiters, lanes, prefix }))
+        let warners = Warners::default();
+        Ok(Arc::new(Self { link, gate, releaser, waiters, warners, lanes, prefix }))
     }
 
     /// The leases of this lock that are held, or whose loss was not found yet.
@@ -145,9 +148,11 @@ impl Acquirer {
         }
         // Boxed, because hardly any call needs it.
         let now = Box::pin(inspect(&self.link, busy.key.clone())).await;
-        let busy = busy.by(now.ok().flatten());
-        let key = self.link.reporting.show(&busy.key).labeled(terms.label);
-        telemetry::found_done(key, &busy.words().unwrap_or_default());
+        let busy = busy.by(now.ok().flatten().map(Box::new));
+        if busy.is_done() {
+            let key = self.link.reporting.show(&busy.key).labeled(terms.label);
+            telemetry::found_done(key, &busy.words().unwrap_or_default());
+        }
         busy
     }
 

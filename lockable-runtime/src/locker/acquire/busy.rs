@@ -14,7 +14,7 @@ use crate::types::reporting::Reporting;
 /// Whose lock was busy, and what has it where that is known to be no holder.
 pub(crate) struct Busy {
     pub(super) key: LockKey,
-    obstacle: Option<Box<Holder>>,
+    pub(super) obstacle: Option<Box<Holder>>,
     redacts_key: bool,
 }
 
@@ -24,9 +24,9 @@ impl Busy {
         Self { key, obstacle, redacts_key: reporting.redacts_keys }
     }
 
-    /// The same by a newer answer, where that says what has the lock.
-    pub(super) fn by(self, now: Option<Holder>) -> Self {
-        Self { obstacle: now.map(Box::new).or(self.obstacle), ..self }
+    /// The same by another answer, where that says what has the lock.
+    pub(super) fn by(self, other: Option<Box<Holder>>) -> Self {
+        Self { obstacle: other.or(self.obstacle), ..self }
     }
 
     /// Whether a run with `once` keeps the lock taken.

@@ -8,14 +8,14 @@ use std::time::Duration;
 use super::acquirer::Acquirer;
 use super::busy::Busy;
 use crate::hold::guard::LockGuard;
+use crate::holder::Holder;
 use crate::locker::inspect::inspect;
 use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
-use crate::types::permit::{Family, Permits};
+use crate::types::permit::Family;
 
 /// What a call found.
 pub(crate) enum Tried<G = LockGuard> {
@@ -38,16 +38,25 @@ pub(super) fn busy(
     }
 }
 
+/// What a call waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaited {
+    Lock,
+    OnePermit,
+    /// One of them, while the same call may have others.
+    AllPermits,
+}
+
 /// A call that waits, and logs what for when that takes long.
 pub(super) struct Patient<'a> {
     pub(super) acquirer: &'a Acquirer,
+    /// Which one its events name.
     pub(super) key: &'a LockKey,
     pub(super) terms: &'a Terms,
     pub(super) start: Moment,
+    pub(super) awaited: Awaited,
     /// Whether the log has what it waits for.
     pub(super) is_known: bool,
-    /// Its line and its number there, where it waits for one lock.
-    pub(super) place: Option<(&'a LineKey, u64)>,
 }
 
 impl Patient<'_> {
@@ -67,70 +76,77 @@ impl Patient<'_> {
         .await
     }
 
-    /// Logs what the call waits for: after so long, and each time that this has doubled, at least once an hour. What ends
-    /// by itself is logged once. A crowd of calls that wait for one lock logs one line, of the call that is next.
+    /// Logs what the call waits for: after so long, and each time that this has doubled, at least once an hour. Of a crowd
+    /// that waits for one key, one call does so at a time.
     async fn warn(&self, patience: Duration) {
         let backend = &self.acquirer.link.backend;
-        let shown = self.acquirer.link.reporting.show(self.key).labeled(self.terms.label);
-        let waited = || backend.now().since(self.start);
-        let (mut next, mut is_known) = (patience, self.is_known);
+        let (mut next, mut warner, mut is_known) = (patience, None, self.is_known);
         loop {
-            backend.timer(next.saturating_sub(waited())).await;
+            backend.timer(next.saturating_sub(self.waited())).await;
             next += next.clamp(SHORTEST, LONGEST);
-            if self.is_behind_others() {
-                continue;
+            warner = warner.or_else(|| self.acquirer.warners.enter(self.key));
+            if warner.is_some() {
+                // Boxed, because every call that waits has the space for this and hardly one waits so long.
+                is_known |= Box::pin(self.log(is_known)).await;
             }
-            let occupant = Occupant::of(self.acquirer, self.key, self.terms).await;
-            if !occupant.is_obstacle {
-                telemetry::waits_long(shown, waited(), &occupant.words);
-            } else if !is_known {
-                telemetry::waits_behind(shown, &occupant.words);
-            }
-            is_known |= occupant.is_obstacle;
         }
     }
 
-    fn is_behind_others(&self) -> bool {
-        let waiters = &self.acquirer.waiters;
-        self.place.is_some_and(|(line, number)| !waiters.is_first(line, number))
+    /// Returns whether it is what ends by itself, and is logged once.
+    async fn log(&self, is_known: bool) -> bool {
+        // The gate has a name that no caller knows.
+        let family = Family::of_gate(self.key);
+        let shown = family.as_ref().map_or(self.key, Family::key);
+        let shown = self.acquirer.link.reporting.show(shown).labeled(self.terms.label);
+        let occupant = Occupant::of(self).await;
+        if !occupant.is_obstacle {
+            telemetry::waits_long(shown, self.waited(), &occupant.words);
+        } else if !is_known {
+            telemetry::waits_behind(shown, &occupant.words);
+        }
+        occupant.is_obstacle
+    }
+
+    fn waited(&self) -> Duration {
+        self.acquirer.link.backend.now().since(self.start)
     }
 }
 
 /// What a call waits for now.
 struct Occupant {
     words: String,
-    /// Whether it is no holder, and ends by itself at a known time.
     is_obstacle: bool,
 }
 
 impl Occupant {
-    async fn of(acquirer: &Acquirer, key: &LockKey, terms: &Terms) -> Self {
-        match terms.permits {
-            Permits::OneLock => Self::of_lock(acquirer, key, terms).await,
-            Permits::OneOf(_) | Permits::All(_) => Self::of_permits(acquirer, key, terms),
-        }
-    }
-
-    async fn of_lock(acquirer: &Acquirer, key: &LockKey, terms: &Terms) -> Self {
-        let holder = match inspect(&acquirer.link, key.clone()).await {
-            Ok(Some(holder)) => holder,
-            Ok(None) => return Self { words: "the lock is free now".into(), is_obstacle: false },
-            Err(error) => return Self { words: error.message().into(), is_obstacle: false },
+    async fn of(call: &Patient<'_>) -> Self {
+        let link = &call.acquirer.link;
+        let count = call.terms.permits.count().unwrap_or(1);
+        let permits = || Family::with_key(call.key.clone());
+        // A pause of permits is under each of them.
+        let is_lock = call.awaited == Awaited::Lock;
+        let lock = if is_lock { call.key.clone() } else { permits().member(1) };
+        let found = match inspect(link, lock).await {
+            Ok(found) => found,
+            Err(error) => return Self { words: error.message().to_owned(), is_obstacle: false },
         };
-        let mut words = holder.words(acquirer.link.reporting.show(key));
-        if holder.is_own(terms.identity.as_ref()) {
+        let is_obstacle = found.as_ref().is_some_and(Holder::ends_by_itself);
+        let (mut words, is_own) = match (&found, call.awaited) {
+            (Some(holder), _) if is_lock || is_obstacle => {
+                let is_own = holder.is_own(call.terms.identity.as_ref());
+                (holder.words(link.reporting.show(call.key)), is_own)
+            }
+            (_, Awaited::Lock) => ("the lock is free now".to_owned(), false),
+            (_, Awaited::AllPermits) => ("a permit is still taken".to_owned(), false),
+            (_, Awaited::OnePermit) => {
+                let is_held = |permit| !call.acquirer.leases(&permit).is_empty();
+                ("all permits are taken".to_owned(), permits().members(count).any(is_held))
+            }
+        };
+        if is_own {
             words.push_str(MAY_WAIT_FOR_ITSELF);
         }
-        Self { words, is_obstacle: holder.ends_by_itself() }
-    }
-
-    fn of_permits(acquirer: &Acquirer, key: &LockKey, terms: &Terms) -> Self {
-        let mut words = "all permits are taken".to_owned();
-        let (family, count) = (Family::with_key(key.clone()), terms.permits.count());
-        if family.members(count.unwrap_or(0)).any(|permit| !acquirer.leases(&permit).is_empty()) {
-            words.push_str(MAY_WAIT_FOR_ITSELF);
-        }
-        Self { words, is_obstacle: false }
+        Self { words, is_obstacle }
     }
 }
 

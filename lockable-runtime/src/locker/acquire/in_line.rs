@@ -10,6 +10,7 @@ use super::acquirer::{Acquirer, Answer};
 use super::busy::Busy;
 use crate::backend::{Fault, Outcome};
 use crate::hold::guard::LockGuard;
+use crate::holder::Holder;
 use crate::lease::{Lease, Tenure, schedule};
 use crate::telemetry::{self, Hold, Waiting};
 use crate::types::clock::{Moment, within};
@@ -18,7 +19,7 @@ use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
 use crate::types::owner::Held;
 use crate::types::redact::DisplayKey;
-use crate::waiters::{Granted, Heard, Stake, Turn};
+use crate::waiters::{Granted, Heard, RECHECK_INTERVAL, Stake, Turn};
 
 /// A call that was granted this count of whole leases, each of which was over when the answer came, has
 /// too short a lease for its link. One may be lost while a process is paused.
@@ -36,6 +37,8 @@ pub(super) struct InLine<'a> {
     has_tried: bool,
     /// How many leases were over when the call heard of them.
     lost_turns: u32,
+    /// What the call's own try has found, where that is no holder.
+    obstacle: Option<Box<Holder>>,
 }
 
 /// Why a turn brought no guard.
@@ -55,7 +58,13 @@ impl<'a> InLine<'a> {
         stake: Stake,
         has_tried: bool,
     ) -> Self {
-        Self { acquirer, line, terms, start, stake, has_tried, lost_turns: 0 }
+        let (lost_turns, obstacle) = (0, None);
+        Self { acquirer, line, terms, start, stake, has_tried, lost_turns, obstacle }
+    }
+
+    /// Where the line has no answer yet, the call is behind what its try has found.
+    pub(super) fn behind(self, obstacle: Option<Box<Holder>>) -> Self {
+        Self { obstacle, ..self }
     }
 
     /// Waits behind the calls of this process that wait already, as long as the terms say.
@@ -205,6 +214,9 @@ impl<'a> InLine<'a> {
 
     fn busy(&self, limit: Duration, obstacle: Option<Arc<Held>>) -> LockError {
         let busy = Busy::new(self.line.key().clone(), obstacle, &self.acquirer.link.reporting);
+        // After that the line has an answer of its own.
+        let tried = self.obstacle.clone().filter(|_| self.waited() < RECHECK_INTERVAL);
+        let busy = if busy.obstacle.is_some() { busy } else { busy.by(tried) };
         self.acquirer.wait_limit_reached(&busy, self.terms, limit, self.start)
     }
 

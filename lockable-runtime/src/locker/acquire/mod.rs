@@ -6,7 +6,7 @@ pub(crate) use self::acquirer::Acquirer;
 use self::acquirer::Answer;
 use self::busy::Busy;
 pub(crate) use self::call::Tried;
-use self::call::{Patient, busy};
+use self::call::{Awaited, Patient, busy};
 use self::in_line::InLine;
 use self::permit::acquire_permit;
 pub(crate) use self::redeem::redeem;
@@ -30,6 +30,7 @@ mod in_line;
 mod permit;
 mod redeem;
 mod set;
+mod warners;
 
 /// Acquires as the terms say, in the span of that; a limit counts from `start`.
 ///
@@ -84,12 +85,14 @@ async fn try_and_wait(
     start: Moment,
 ) -> Result<Tried, LockError> {
     acquirer.gate.check(&key)?;
-    let mut is_known = false;
+    let (mut is_known, mut obstacle) = (false, None);
     let (key, stake, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
         Entered::IsBusy => {
             acquirer.staged(&key)?;
             acquirer.link.count(&key, Outcome::Busy);
-            return busy(acquirer, key, terms, start);
+            let line = LineKey::Lock(key.clone());
+            let found = Busy::new(key, acquirer.waiters.obstacle(&line), &acquirer.link.reporting);
+            return busy(acquirer, found, terms, start);
         }
         Entered::Joins { stake, is_first } => {
             if is_first {
@@ -103,6 +106,7 @@ async fn try_and_wait(
             Answer::Busy(found, mut stake) if terms.wait.can_wait() => {
                 is_known = found.log_obstacle(terms);
                 stake.waits();
+                obstacle = found.obstacle;
                 (found.key, stake, true)
             }
             Answer::Busy(found, stake) => {
@@ -112,10 +116,10 @@ async fn try_and_wait(
         },
     };
     let line = LineKey::Lock(key);
-    let place = Some((&line, stake.number()));
-    let in_line = InLine::new(acquirer, &line, terms, start, stake, has_tried);
+    let in_line = InLine::new(acquirer, &line, terms, start, stake, has_tried).behind(obstacle);
     // Boxed, because a call that finds the lock free does not need the space.
     let mut waiting = Box::pin(in_line.wait());
-    let patient = Patient { acquirer, key: line.key(), terms, start, is_known, place };
+    let awaited = Awaited::Lock;
+    let patient = Patient { acquirer, key: line.key(), terms, start, awaited, is_known };
     patient.wait(waiting.as_mut()).await.map(Tried::Granted)
 }

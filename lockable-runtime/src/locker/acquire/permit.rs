@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::acquirer::{Acquirer, Answer};
-use super::call::{Patient, Tried, busy};
+use super::call::{Awaited, Patient, Tried, busy};
 use super::in_line::InLine;
 use crate::backend::Outcome;
 use crate::types::clock::{Moment, within};
@@ -54,7 +54,8 @@ pub(super) async fn acquire_permit(
     if terms.wait == Wait::Never {
         return call.await;
     }
-    let patient = Patient { acquirer, key: &key, terms, start, is_known: false, place: None };
+    let awaited = if is_of_all { Awaited::AllPermits } else { Awaited::OnePermit };
+    let patient = Patient { acquirer, key: &key, terms, start, awaited, is_known: false };
     patient.wait(call.as_mut()).await
 }
 
@@ -108,7 +109,10 @@ async fn in_line(
                 stake.ends(Heard::Busy);
                 return busy(acquirer, found, terms, start);
             }
-            Answer::Busy(_, busy) => stake = busy,
+            Answer::Busy(found, busy) => {
+                found.log_obstacle(terms);
+                stake = busy;
+            }
         }
     }
     stake.waits();

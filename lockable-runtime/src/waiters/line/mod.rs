@@ -60,11 +60,6 @@ impl<C> Line<C> {
         self.waiting.len()
     }
 
-    /// The number of the call that has its turn next.
-    pub(crate) fn first(&self) -> Option<u64> {
-        self.waiting.front().map(|waiter| waiter.number)
-    }
-
     /// Whose grant this line waits for.
     pub(crate) fn place(&self) -> Option<&OwnerToken> {
         self.place.as_ref().map(|place| &place.attempt.owner)
