@@ -77,6 +77,19 @@ fn beside_a_locker_of_another_version_none_is_made() {
 }
 
 #[test]
+fn another_version_is_named_where_the_environment_names_no_server() {
+    in_own_process(
+        "another_version_is_named_where_the_environment_names_no_server",
+        &[],
+        async || {
+            OTHER.claim().unwrap();
+            let text = call().await.unwrap_err().to_string();
+            assert!(text.contains("the process-wide locker is that of 0.2.0"), "{text}");
+        },
+    );
+}
+
+#[test]
 fn another_version_hears_of_each_process_wide_locker() {
     let variables = [("REDIS_URL", "memory://first")];
     in_own_process("another_version_hears_of_each_process_wide_locker", &variables, async || {

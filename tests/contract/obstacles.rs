@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use lockable_runtime::admin::Forced;
 use lockable_runtime::{LockError, Locker};
+use lockable_tests::wait;
 
 use crate::fixture::{AMPLE, KEY, Store, assert_quiet, hold};
 
 every_backend! { one_thread: [
     each_kind_of_holder_has_its_words,
     a_done_lock_says_until_when,
+    a_call_that_waits_hears_what_has_the_lock,
 ] }
 
 /// The words for each kind, where `None` is a lock that another holder has.
@@ -63,11 +65,26 @@ async fn each_kind_of_holder_has_its_words(store: &Store) {
             let error = busy_for(&other, limit).await;
             assert!(error.to_string().contains(words), "{limit}: {error}");
         }
-        let admin = other.admin();
-        let held = admin.holder(KEY).await.unwrap().unwrap();
-        assert_eq!(admin.force_release(&held, "").await.unwrap(), Forced::Released);
+        force_release(&other).await;
     }
     assert_quiet(store).await;
+}
+
+/// Method: the limit is longer than what the call's own try has found counts.
+async fn a_call_that_waits_hears_what_has_the_lock(store: &Store) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    Kind::Ticket.begin(&locker).await;
+    // A place in the queue may be answered later than that.
+    let says = async || busy_for(&other, 1_500).await.to_string().contains("a ticket has the lock");
+    wait::until_async(wait::HANG, says).await;
+    force_release(&other).await;
+    assert_quiet(store).await;
+}
+
+async fn force_release(locker: &Locker) {
+    let admin = locker.admin();
+    let held = admin.holder(KEY).await.unwrap().unwrap();
+    assert_eq!(admin.force_release(&held, "").await.unwrap(), Forced::Released);
 }
 
 async fn a_done_lock_says_until_when(store: &Store) {
@@ -75,8 +92,6 @@ async fn a_done_lock_says_until_when(store: &Store) {
     Kind::Done.begin(&locker).await;
     let error = busy_for(&other, 0).await;
     assert!(error.to_string().contains("keeps the lock taken until 2"), "{error}");
-    let admin = other.admin();
-    let held = admin.holder(KEY).await.unwrap().unwrap();
-    assert_eq!(admin.force_release(&held, "").await.unwrap(), Forced::Released);
+    force_release(&other).await;
     assert_quiet(store).await;
 }
