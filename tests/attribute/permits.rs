@@ -94,7 +94,7 @@ async fn one(locks: &Locker) -> Option<String> {
     Some(permit.key().to_string())
 }
 
-/// So a limit that is lowered to one goes on counting with larger ones.
+/// So a limit that is lowered to one still counts with larger ones.
 #[tokio::test(start_paused = true)]
 async fn one_permit_has_the_name_of_a_permit() {
     assert_eq!(one(&locker().await).await.unwrap(), "disLock:{one}#1");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::program::with;
 
-const COMMANDS: [&str; 11] = [
+pub(crate) const COMMANDS: [&str; 11] = [
     "ls",
     "show",
     "release",

@@ -4,21 +4,8 @@ use std::process::{Command, Stdio};
 
 use lockable_tests::Server;
 
+use super::names::COMMANDS;
 use crate::program::{lockable, outcome, with};
-
-const COMMANDS: [&str; 11] = [
-    "ls",
-    "show",
-    "release",
-    "wait",
-    "pause",
-    "resume",
-    "check",
-    "run",
-    "key",
-    "completions",
-    "man",
-];
 
 /// No text needs a server.
 fn text(arguments: &[&str]) -> String {
