@@ -30,11 +30,18 @@ pub(crate) async fn renew(
     if shown == Shown::Gone {
         // Deleted between the renewal and the read, which no one will hear of.
         let looks: Vec<_> = renewals.iter().map(look).collect();
-        let looked = ask(connection, &looks).await?.0;
-        let found = outcomes.iter_mut().zip(looked).filter(|(_, looked)| looked.is_ok());
-        found.for_each(|(outcome, looked)| *outcome = looked);
+        find_gone(&mut outcomes, ask(connection, &looks).await?.0);
     }
     Ok(outcomes)
+}
+
+/// A look makes no lease longer: what it finds held stays as the renewal has found it.
+fn find_gone(outcomes: &mut [Outcome], looked: Vec<Outcome>) {
+    for (outcome, looked) in outcomes.iter_mut().zip(looked) {
+        if matches!(looked, Ok(Renewed::Absent | Renewed::Taken)) {
+            *outcome = looked;
+        }
+    }
 }
 
 fn look(renewal: &Renewal) -> Renewal {
@@ -119,6 +126,19 @@ fn each(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Fault;
+
+    #[test]
+    fn a_look_counts_as_no_renewal() {
+        let refused = || Err(Failed::from(Fault::unavailable("no memory")));
+        for (looked, is_refused) in
+            [(Renewed::Held, true), (Renewed::Absent, false), (Renewed::Taken, false)]
+        {
+            let mut outcomes = [refused()];
+            find_gone(&mut outcomes, vec![Ok(looked)]);
+            assert_eq!(outcomes[0].is_err(), is_refused, "{looked:?}");
+        }
+    }
 
     /// The server counts the keys that are there, and not the holders.
     #[test]
