@@ -11,9 +11,10 @@ ARGV[4]  how long the queue lives at least, in milliseconds
 ARGV[5]  how long the fence counter lives at least, in milliseconds, where that is longer than usual
 Output   1, the first fencing token and the time in microseconds: acquired, now or before; otherwise
          0, or 2 where a `once` call ended well and keeps the lock, for how many milliseconds the lock
-         lasts, -1 when without an end, the time, and the value of the lock where that is no holder's
+         lasts, -1 when without an end, and the value of the lock where that is no holder's
 
-A lock that no one has, or that stays taken for its waiters only, is handed off to the first of them.
+A lock that is kept for the attempt is acquired. One that no one has, or that stays taken for its waiters only, is
+handed off to the first of them.
 Idempotent because an attempt is in the queue once, and finds its own lock.
 ]]
 local lock, fence, queue, token, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[3]
@@ -25,7 +26,7 @@ local function lengthen_fence_life()
 end
 
 local owner = redis.call('GET', lock)
-local now = now_in_micros()
+local is_own = owner == token
 if mark_of(owner) == '=' and rest_of(lock, owner) <= 0 then
   owner = false
 end
@@ -35,18 +36,23 @@ if type(head) == 'table' then
 end
 if head and head ~= entry then
   redis.call('LPOP', queue)
-  hand_off(lock, fence, queue, token, head)
-  owner = redis.call('GET', lock)
+  owner = hand_off(lock, fence, queue, token, head)
 end
 if not owner or owner == token then
+  if is_own then
+    -- A server that is full lets a script write what follows this.
+    redis.call('PEXPIRE', lock, ARGV[2], 'GT')
+  end
+  local now = now_in_micros()
   local first, failed = reserve(fence, now)
   if failed then
+    if owner and not is_own then
+      put_back(queue, entry)
+    end
     return failed
   end
   lengthen_fence_life()
-  if owner then
-    redis.call('PEXPIRE', lock, ARGV[2], 'GT')
-  else
+  if not is_own then
     redis.call('SET', lock, token, 'PX', ARGV[2])
     if head then
       redis.call('LREM', queue, '0', entry)
@@ -60,4 +66,4 @@ local failed = join(queue, entry, ARGV[4])
 reserve_for_waiters(lock, owner)
 local is_done = string.match(owner, '^[~=]%x+%.%d+!')
 local obstacle = string.match(string.sub(owner, 1, 1024), '^[^%x+].*')
-return failed or {is_done and 2 or 0, rest, now, obstacle}
+return failed or {is_done and 2 or 0, rest, obstacle}

@@ -2,17 +2,19 @@
 Hands a lock off to the first waiter in its queue that can be reached, or frees it. It is in front of
 the scripts that do so, which call it only where they may end the hold.
 
-An entry of the queue is "<milliseconds of the grant> <owner token>"; the digits before the first
-dot of a token name the channel on which its process listens. The function `publish` is defined in front
-of this text, and returns how many listen: when none does, the next waiter has its turn. Where this user
-may not publish, the lock is free and the waiters find it when they ask.
+An entry of the queue is "<milliseconds> <owner token>": for so long the lock is kept for the waiter, until it asks.
+The digits before the first dot of a token name the channel on which its process listens. The function `publish` is
+defined in front of this text, sends the wake-up, and returns how many listen: when none does, the next waiter has its
+turn. Where this user may not publish, the lock is free and the waiters find it when they ask.
+A wake-up is "<owner token>\n<lock key>". It grants nothing: the answer to the waiter's request does.
 
-A grant reserves seventeen fencing tokens and publishes the first: so a holder can pass its turn on
+A grant reserves seventeen fencing tokens and answers the first: so a holder can pass its turn on
 sixteen times within its process. They are never below the time, so that they rise over whatever the
 server has lost. For the same reason they are hardly above it: the locks of a slot share the counter, and
 where that is ahead of the time a grant reserves a single token. So the first token says how many there
 are: more than one if it is the time, and one if it is later.
 See "How far may a fence counter be ahead of the server's clock?" in DESIGN.md.
+See "Why do two bodies never run under one lock?" in DESIGN.md.
 
 Other data in place of the queue or the fence counter are left alone, and do not keep a lock from being
 released: it is free then, and waiters get the error when they ask.
@@ -21,10 +23,8 @@ Calls are most of what this costs, a microsecond each on a busy server and three
 So there are as few as can be, and no numbers among their arguments, which are slow to print.
 ]]
 
--- The time is read once, so that what is compared with it stays ahead of it or behind it.
-local time
 local function now_in_micros()
-  time = time or redis.call('TIME')
+  local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
 
@@ -37,16 +37,9 @@ local function at(what, failed)
   return failed
 end
 
--- The first token that this script has reserved. It was given to no one if another is needed: the waiter it
--- was for could not be reached.
-local reserved
-
 -- The fence counter is nearly always behind the time, so it is seeded with that first and read then.
 -- Numbers of Lua are exact to 53 bits.
 local function reserve(fence, now)
-  if reserved then
-    return reserved
-  end
   local former = redis.pcall('SET', fence, string.format('%.0f', now + 16), 'KEEPTTL', 'GET')
   if type(former) == 'table' then
     return nil, at('fence counter', former)
@@ -60,12 +53,11 @@ local function reserve(fence, now)
   if counted < now - 600000000 then
     redis.call('PEXPIRE', fence, '600000', 'NX')
   end
-  reserved = now
-  if counted >= now then
-    reserved = counted + 1
-    redis.call('SET', fence, string.format('%.0f', reserved), 'KEEPTTL')
+  if counted < now then
+    return now
   end
-  return reserved
+  redis.call('SET', fence, string.format('%.0f', counted + 1), 'KEEPTTL')
+  return counted + 1
 end
 
 -- An entry that asks again soon leaves it to that to lengthen the life of a queue that is there.
@@ -85,10 +77,8 @@ end
 
 -- Puts a waiter back that cannot be handed the lock now. Its process asks within a second.
 local function put_back(queue, entry)
-  if queue then
-    redis.pcall('LPUSH', queue, entry)
-    redis.pcall('PEXPIRE', queue, '30000', 'NX')
-  end
+  redis.pcall('LPUSH', queue, entry)
+  redis.pcall('PEXPIRE', queue, '30000', 'NX')
 end
 
 -- A lock that stays taken after its release has the mark `~` for that time, or `=` for a second longer
@@ -129,35 +119,28 @@ local function reserve_for_waiters(lock, owner)
   end
 end
 
--- Starts with this entry, which was taken out of the queue, or was in none where none is given.
+-- Keeps the lock for the first waiter that a wake-up reaches, starting with this entry, which was taken out of the
+-- queue; frees it where there is none. Returns for whom it is kept. The attempt that asks needs no wake-up: its token
+-- says that the lock is its turn, and the caller writes that.
 local function hand_off(lock, fence, queue, own, entry)
   if type(entry) == 'table' and string.sub(entry.err, 1, 9) ~= 'WRONGTYPE' then
     return entry
   end
   while type(entry) == 'string' do
     local millis, token, process = string.match(entry, '^(%d+) ((%x+)%..*)$')
-    if token then
-      local now = now_in_micros()
-      local first = reserve(fence, now)
-      if not first then
-        put_back(queue, entry)
-        break
-      end
-      local listeners = 1
-      if token ~= own then
-        local text = string.format('%.0f\n%.0f\n%s\n%s\n%s', first, now, millis, token, lock)
-        listeners = publish(fence, process, text)
-      end
-      if type(listeners) == 'table' then
-        put_back(queue, entry)
-        break
-      end
-      if listeners > 0 then
-        redis.call('SET', lock, token, 'PX', millis)
-        return token == own and {first, now} or false
-      end
+    if token and token == own then
+      return token
     end
-    entry = queue and redis.pcall('LPOP', queue)
+    local listeners = token and publish(fence, process, token .. '\n' .. lock) or 0
+    if type(listeners) == 'table' then
+      put_back(queue, entry)
+      break
+    end
+    if listeners > 0 then
+      redis.call('SET', lock, token, 'PX', millis)
+      return token
+    end
+    entry = redis.pcall('LPOP', queue)
   end
   redis.call('DEL', lock)
   return false

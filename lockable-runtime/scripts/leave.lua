@@ -1,5 +1,5 @@
 --[[
-Takes an attempt out of the queue of a lock; a lock that was granted to it meanwhile is handed off.
+Takes an attempt out of the queue of a lock; a lock that is its own meanwhile is handed off.
 
 KEYS[1]  the lock
 KEYS[2]  its fence counter

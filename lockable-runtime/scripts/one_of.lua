@@ -12,11 +12,11 @@ ARGV[4]       how long the queue lives at least, in milliseconds
 ARGV[5]       how long the fence counter lives at least, in milliseconds, where that is longer than usual
 Output        n, the first fencing token and the time in microseconds: the n-th is acquired, now or before;
               otherwise 0, for how many milliseconds the first lasts that stays taken by a minimum hold, -1 where none
-              does, the time, and the value of the first where that is paused. Who leaves has 1 where a permit was
-              handed off or freed, and 0 where it had none
+              does, and the value of the first where that is paused. Who leaves has 1 where a permit was handed off
+              or freed, and 0 where it had none
 
 What is free belongs to the waiters first. release.lua hands the permit that it ends off to the head of the queue, and
-the message of the grant has its name.
+the wake-up has its name.
 Idempotent because an attempt is in the queue once, and finds its own permit.
 ]]
 local count = #KEYS - 2
@@ -29,8 +29,6 @@ if life == '0' then
     if owner == token then
       had = 1
       hand_off(KEYS[number], fence, queue, '', redis.pcall('LPOP', queue))
-      -- That token may be the next holder's.
-      reserved = nil
     end
   end
   return had == 0 and type(left) == 'table' and at('queue', left) or had
@@ -42,7 +40,8 @@ local function lengthen_fence_life()
   end
 end
 
-local function granted(number, now)
+local function granted(number)
+  local now = now_in_micros()
   local first, failed = reserve(fence, now)
   if failed then
     return failed
@@ -51,13 +50,13 @@ local function granted(number, now)
   return {number, first, now}
 end
 
-local now, free, kept_for = now_in_micros(), {}, -1
+local free, kept_for = {}, -1
 local owners = redis.call('MGET', unpack(KEYS, 1, count))
 for number, owner in ipairs(owners) do
   local lock, kept = KEYS[number], owner and mark_of(owner)
   if owner == token then
     redis.call('PEXPIRE', lock, life, 'GT')
-    return granted(number, now)
+    return granted(number)
   end
   local rest = kept and rest_of(lock, owner)
   if kept == '=' and rest <= 0 then
@@ -75,13 +74,14 @@ for _, number in ipairs(free) do
     return at('queue', head)
   end
   if head and head ~= entry then
-    hand_off(lock, fence, queue, token, head)
-    owner = redis.call('GET', lock)
+    owner = hand_off(lock, fence, queue, token, head)
   end
   if not owner or owner == token then
-    local reply = granted(number, now)
+    local reply = granted(number)
     if reply.err then
-      put_back(queue, head == entry and entry)
+      if owner or head == entry then
+        put_back(queue, entry)
+      end
       return reply
     end
     redis.call('SET', lock, token, 'PX', life)
@@ -91,8 +91,6 @@ for _, number in ipairs(free) do
     end
     return reply
   end
-  -- That token is the next holder's.
-  reserved = nil
 end
 lengthen_fence_life()
-return join(queue, entry, ARGV[4]) or {0, kept_for, now, string.match(owners[1] or '', '^|.*')}
+return join(queue, entry, ARGV[4]) or {0, kept_for, string.match(owners[1] or '', '^|.*')}

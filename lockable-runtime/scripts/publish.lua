@@ -1,11 +1,10 @@
 --[[
-Publishes grants on plain channels, those of a whole server. Either this or spublish.lua is in front of
+Publishes wake-ups on plain channels, those of a whole server. Either this or spublish.lua is in front of
 hand_off.lua.
 
-It counts first who listens on this server: a server passes on to its replicas what it publishes, and a process
-may have subscribed at one of them, when that was the primary a moment ago. A waiter whom the script passes
-over must hear of no grant. Subscriptions to patterns, which PUBLISH would count, are not counted.
-See "Why does `PUBSUB NUMSUB` come before each published grant?" in DESIGN.md.
+It counts first who listens: PUBLISH would count subscriptions to patterns too, and one of a person who watches
+would make a killed process look alive, for which the lock would then be kept for a second.
+See "Why does `PUBSUB NUMSUB` come before each wake-up?" in DESIGN.md.
 
 The fence counter's name ends in `:fence:{<tag of three letters>}`; the namespace is what it begins with.
 ]]

@@ -9,6 +9,7 @@ ARGV[2]  for how many milliseconds the lock has to stay taken; 0 or nothing for 
 ARGV[3]  an entry of the same process to be queued behind the others, where there is one
 ARGV[4]  the owner token of that entry
 ARGV[5]  how long the queue lives at least, in milliseconds
+ARGV[6]  for how many milliseconds the entry acquires the lock
 Output   1 released; 0 no one holds the lock; -1 another holder, or other data, has it; when the lock
          is the entry's now: its first fencing token and the time in microseconds
 
@@ -16,24 +17,44 @@ A lock that stays taken gets another owner, the token after a mark, so that a re
 does not find its own; see hand_off.lua for the marks.
 Idempotent because a token is never used for two acquisitions.
 ]]
-local lock, fence, queue, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[3]
+local lock, fence, queue, entry, successor = KEYS[1], KEYS[2], KEYS[3], ARGV[3], ARGV[4]
+
+-- The turn is the entry's own, which this request acquires the lock for.
+local function grant()
+  local now = now_in_micros()
+  local first = reserve(fence, now)
+  if not first then
+    put_back(queue, entry)
+    redis.call('DEL', lock)
+    return 1
+  end
+  redis.call('SET', lock, successor, 'PX', ARGV[6])
+  return {first, now}
+end
+
 if type(owner) == 'table' then
   return string.sub(owner.err, 1, 9) == 'WRONGTYPE' and -1 or owner
 end
 if entry then
-  if owner == ARGV[4] then
+  if owner == successor then
+    -- Another release may have kept the lock for it, for a moment only. First, as in enqueue.lua.
+    redis.call('PEXPIRE', lock, ARGV[6], 'GT')
     local now = now_in_micros()
     local first, failed = reserve(fence, now)
     return failed or {first, now}
   end
   if hands_off and (not head or head == entry) then
-    return hand_off(lock, fence, head and queue, ARGV[4], entry) or 1
+    return grant()
   end
   join(queue, entry, ARGV[5], true)
   reserve_for_waiters(lock, owner)
 end
 if hands_off then
-  return hand_off(lock, fence, queue, ARGV[4], head) or 1
+  local turn = hand_off(lock, fence, queue, successor, head)
+  if type(turn) == 'table' then
+    return turn
+  end
+  return entry and turn == successor and grant() or 1
 end
 if owner == ARGV[1] then
   mark(lock, '~', owner, ARGV[2])

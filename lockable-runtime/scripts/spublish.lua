@@ -1,12 +1,11 @@
 --[[
-Publishes grants on shard channels, those of a cluster: each has the tag of the fence counter's name, so
+Publishes wake-ups on shard channels, those of a cluster: each has the tag of the fence counter's name, so
 that it is in the slot of the lock, and on the node that runs the script. Either this or publish.lua is in
 front of hand_off.lua.
 
-PUBLISH would reach every node, but it counts only those who listen at the node that runs the script. So does
-SPUBLISH; but a replica passes the message on to those who have subscribed there, as they may when it was the
-master a moment ago. A waiter whom the script passes over must hear of no grant, so it counts first.
-See "Why does `PUBSUB NUMSUB` come before each published grant?" in DESIGN.md.
+PUBLISH would reach every node, but it counts only those who listen at the node that runs the script, as SPUBLISH
+does. It counts first who listens, as publish.lua does: where no one does, nothing is passed on to the replicas.
+See "Why does `PUBSUB NUMSUB` come before each wake-up?" in DESIGN.md.
 
 The fence counter's name ends in `:fence:{<tag of three letters>}`; the namespace is what it begins with.
 ]]

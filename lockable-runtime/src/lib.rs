@@ -274,9 +274,9 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// - Calls of one process run in the order of arrival.
 /// - Processes take turns. A turn is one holder, and at most sixteen more in its process to which the lock passes
-///   within five milliseconds; with `fair` it is one holder.
+///   within five milliseconds, to calls with the same or a shorter `expire`; with `fair` it is one holder.
 /// - A call whose future is dropped leaves the queue at once.
-/// - The lease begins when the wait ends.
+/// - The lease begins at the end of the wait, with the request that is granted the lock.
 /// - The guide lists what bounds the wait when a process dies or a message is lost:
 ///   [waiting](crate::guide::waiting).
 ///
@@ -678,6 +678,7 @@ pub mod __internals {
     pub use crate::backend::MemoryStore;
     pub use crate::lease::owner_of;
     pub use crate::locker::rechecks_later;
-    pub use crate::testing::internals::{GrantTo, Place, VerbAttempt, Verbs, fence_counter};
-    pub use crate::waiters::CLAIMS;
+    pub use crate::testing::internals::{
+        GrantTo, Place, VerbAttempt, Verbs, WakeUpOf, fence_counter,
+    };
 }

@@ -37,7 +37,7 @@ impl Waiter {
         self.request_id.as_deref()
     }
 
-    /// Returns whether a grant would reach it; `None` when the server does not allow that check.
+    /// Returns whether a wake-up would reach it; `None` when the server does not allow that check.
     ///
     /// It is `false` for a process that has ended, or whose subscription is broken at the moment. A hand-off skips
     /// such an entry.

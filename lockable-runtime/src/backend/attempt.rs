@@ -33,6 +33,8 @@ pub(crate) struct Attempt {
     #[cfg(feature = "redis")]
     pub(crate) released_by: ReleasedBy,
     pub(crate) ttl: Ttl,
+    /// How long a release keeps the lock for it, until it asks. Never changes, because its entry in a queue says so.
+    pub(crate) kept_turn: Ttl,
     /// Written by the backend before the first request enters any queue; zero until then.
     sent_at: AtomicU64,
     /// The latest end that any request so far can have given the lock; zero before the first.
@@ -66,6 +68,7 @@ impl Attempt {
             released_by: owner.released_by(),
             owner,
             ttl,
+            kept_turn: ttl.kept_turn(),
             min_hold: MinHold::default(),
             sent_at: AtomicU64::default(),
             lapses_at: AtomicU64::default(),
@@ -85,12 +88,23 @@ impl Attempt {
 
     /// The same acquisition, once it is known to have this permit.
     pub(crate) fn with_permit(&self, permit: LockKey) -> Arc<Self> {
-        let this = Self::owned(permit, self.ttl, self.owner.clone()).labeled(self.label());
-        for (from, to) in [(&self.sent_at, &this.sent_at), (&self.lapses_at, &this.lapses_at)] {
+        self.again_as(Self::owned(permit, self.ttl, self.owner.clone()))
+    }
+
+    /// The same acquisition, which asks for a lease of that length from now on.
+    pub(crate) fn with_ttl(&self, ttl: Ttl) -> Arc<Self> {
+        let this = Self::owned(self.key.clone(), ttl, self.owner.clone());
+        self.again_as(Self { lane: self.lane.clone(), ..this })
+    }
+
+    /// The other value knows what has been sent for this one.
+    fn again_as(&self, other: Self) -> Arc<Self> {
+        let other = Self { kept_turn: self.kept_turn, ..other }.labeled(self.label());
+        for (from, to) in [(&self.sent_at, &other.sent_at), (&self.lapses_at, &other.lapses_at)] {
             to.store(from.load(Ordering::Acquire), Ordering::Release);
         }
-        this.had_turn.store(self.had_turn.load(Ordering::Acquire), Ordering::Release);
-        Arc::new(this)
+        other.had_turn.store(self.had_turn.load(Ordering::Acquire), Ordering::Release);
+        Arc::new(other)
     }
 
     /// The same acquisition of each permit that it may have.
@@ -145,10 +159,10 @@ impl Attempt {
         self.obstacle.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Its entry in a queue: for how many milliseconds it is granted, and its owner token.
+    /// Its entry in a queue: for how many milliseconds the lock is kept for it, and its owner token.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it is its own entry"))]
     pub(crate) fn entry(&self) -> String {
-        format!("{} {}", self.ttl.provisional().duration().as_millis(), self.owner.as_ref())
+        format!("{} {}", self.kept_turn.duration().as_millis(), self.owner.as_ref())
     }
 
     /// Notes that a request goes out now; gives the time of the first one, which the lease counts from.
@@ -187,7 +201,6 @@ impl Attempt {
         self.is_withdrawn.store(true, Ordering::Release);
     }
 
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only Redis asks"))]
     pub(crate) fn is_withdrawn(&self) -> bool {
         self.is_withdrawn.load(Ordering::Acquire)
     }
@@ -202,9 +215,14 @@ impl Attempt {
         self.is_watched.load(Ordering::Acquire)
     }
 
-    #[cfg_attr(not(any(feature = "redis", test)), expect(dead_code, reason = "only Redis asks"))]
     pub(crate) fn had_turn(&self) -> bool {
         self.had_turn.load(Ordering::Acquire)
+    }
+
+    /// Whether it was in a queue, and is not any more.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only Redis asks"))]
+    pub(crate) fn was_queued(&self) -> bool {
+        self.had_turn() || self.is_withdrawn()
     }
 }
 

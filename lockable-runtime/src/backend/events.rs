@@ -1,32 +1,36 @@
 //! What a backend reports without a request, as the last part of its contract.
 
-use std::collections::BTreeSet;
-
-use super::Grant;
 use super::fault::Fault;
 use super::revoking::Revocation;
+use crate::types::key::LockKey;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
+use crate::types::token::OwnerToken;
+
+/// A message of a release: this lock is kept for this waiter for a moment. It grants nothing: the waiter asks, and the
+/// answer does.
+///
+/// See "Why does a message grant nothing?" in DESIGN.md.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct WakeUp {
+    /// The lock, or the permit.
+    pub(crate) key: LockKey,
+    pub(crate) owner: OwnerToken,
+}
 
 /// Receives what happens below: one for each locker.
 ///
 /// # Contract
 /// - No method blocks: a connection's own task may call it, and its next answer waits meanwhile.
-/// - A report is a hint, but for grants: silence proves nothing, and a report may come late or twice.
+/// - A report is a hint: silence proves nothing, and a report may come late or twice, or from someone else.
 /// - `concerns` is whether a report is about the locks of a slot. It is asked within the call only.
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory reports grants alone"))]
+#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory reports wake-ups alone"))]
 pub(crate) trait Events: Send + Sync {
-    /// A waiter was handed its lock.
-    fn on_grant(&self, grant: Grant);
+    /// A message says that a lock is kept for a waiter.
+    fn on_wake_up(&self, wake_up: WakeUp);
 
-    /// The origins of the attempts that wait now: a new subscription includes them.
-    fn waiting_origins(&self) -> BTreeSet<Origin> {
-        BTreeSet::new()
-    }
-
-    /// The subscription is a new one, and new attempts have this origin, where there is one. Grants may have
-    /// been missed, so every line asks that waits for a lock of these slots.
-    fn on_resubscribed(&self, _origin: Option<Origin>, _concerns: &dyn Fn(Slot) -> bool) {}
+    /// The subscription is a new one. Wake-ups may have been missed, so every line asks that waits for a lock of these
+    /// slots.
+    fn on_resubscribed(&self, _concerns: &dyn Fn(Slot) -> bool) {}
 
     /// A connection or a subscription to the server of these slots broke: what was last known of their locks may be
     /// over.

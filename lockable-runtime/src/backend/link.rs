@@ -256,7 +256,7 @@ pub(crate) enum Outcome {
 impl From<&Result<Acquisition, Fault>> for Outcome {
     fn from(answer: &Result<Acquisition, Fault>) -> Self {
         match answer {
-            Ok(Acquisition::Granted { .. }) => Self::Granted,
+            Ok(Acquisition::Granted(_)) => Self::Granted,
             Ok(Acquisition::Busy | Acquisition::Done) => Self::Busy,
             Err(_) => Self::Failed,
         }

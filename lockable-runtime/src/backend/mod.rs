@@ -14,12 +14,15 @@ use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::types::owner::Held;
 use crate::types::slot::Slot;
-use crate::types::token::{FencingToken, Origin, OwnerToken, ReleasedBy};
+use crate::types::token::{Origin, ReleasedBy};
 
 mod administration;
 mod attempt;
+#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "a store in memory is never left"))]
+pub(crate) mod epochs;
 mod events;
 mod fault;
+mod grant;
 mod link;
 mod memory;
 mod min_hold;
@@ -32,8 +35,10 @@ mod url;
 
 pub(crate) use administration::{Administration, Client, Page, Queued, Rest, Seen};
 pub(crate) use attempt::{Attempt, Release};
-pub(crate) use events::Events;
+pub(crate) use epochs::Epoch;
+pub(crate) use events::{Events, WakeUp};
 pub(crate) use fault::{Fault, Reply};
+pub(crate) use grant::{Grant, Reserved};
 pub(crate) use link::{Link, Outcome, Question, Stage};
 pub(crate) use memory::Memory;
 #[cfg(lockable_internals)]
@@ -43,7 +48,7 @@ pub(crate) use memory::{Part, Snapshot};
 #[cfg(feature = "redis")]
 pub(crate) use redis::Redis;
 #[cfg(all(test, feature = "redis"))]
-pub(crate) use redis::{Address, Before, LatestReleases, Times, sure};
+pub(crate) use redis::{Address, Before, LatestReleases, sure};
 pub(crate) use revoking::{Audience, Revocation, Revoking, Verb};
 #[cfg(test)]
 pub(crate) use slow::Slow;
@@ -88,20 +93,16 @@ pub(crate) trait Backend: Environment + Administration + Revoking {
     /// Gives a lock from one owner token to another, for the whole lease of that: to a ticket, or to its holder.
     fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed>;
 
+    /// Counts up the fence counter of the attempt's lock. No fencing token of the lock is above the count.
+    fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64>;
+
     /// Acquires the lock when the attempt's turn has come, or queues the attempt for it.
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued>;
 
-    /// Takes the attempt out of the queue; a lock that it was granted meanwhile is passed to the next
-    /// waiter.
+    /// Takes the attempt out of the queue; a lock that is its own meanwhile is passed to the next waiter.
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()>;
 
-    /// Waits until a grant counts that was published; none where it does at once. All other verbs wait for that
-    /// themselves.
-    fn confirm(&self, _: &Grant) -> Option<Reply<()>> {
-        None
-    }
-
-    /// Reports every grant of that origin; answers once that is sure.
+    /// Reports every wake-up of that origin; answers once that is sure.
     fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()>;
 
     /// Who has the lock under a key, if there is a holder.
@@ -138,12 +139,6 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// learns of that; the first one stays.
     fn report_to(&self, events: Weak<dyn Events>);
 
-    /// When the server of these locks was last left for another one, which may lack what was granted before;
-    /// zero if never.
-    fn moved_at(&self, _: Slot) -> Moment {
-        Moment::default()
-    }
-
     /// Which of the backend's servers has these locks: the renewals of one server go together.
     fn place(&self, _: Slot) -> usize {
         0
@@ -167,8 +162,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
 
 /// What an attempt found.
 pub(crate) enum Acquisition {
-    /// The lock is this attempt's, counted from `since`, or this permit where it wants any.
-    Granted { fencing_token: FencingToken, since: Moment, permit: Option<LockKey> },
+    Granted(Grant),
     /// Another holder has it.
     Busy,
     /// No one is at work: a `once` call ended well, and its period is not over.
@@ -215,62 +209,4 @@ pub(crate) enum Enqueued {
     Done {
         remaining: Option<Duration>,
     },
-}
-
-/// The fencing tokens that are reserved for a grant: one for itself, and one for each pass.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reserved {
-    pub(crate) first: u64,
-    /// How often the turn may be passed on.
-    pub(crate) passes: u64,
-}
-
-impl Reserved {
-    /// How often a turn may be passed on, if the fence counter was not ahead of the time.
-    ///
-    /// See "How many passes does a turn have, and what does `fair` change?" in DESIGN.md.
-    pub(crate) const PASSES: u64 = 16;
-
-    pub(crate) fn turn(first: u64) -> Self {
-        Self { first, passes: Self::PASSES }
-    }
-
-    /// What a script reserved at that time. Where the fence counter was ahead, it has reserved a single token.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory none is ahead"))]
-    pub(crate) fn at(first: u64, time: u64) -> Self {
-        let is_ahead = first > time;
-        Self { first, passes: if is_ahead { 0 } else { Self::PASSES } }
-    }
-
-    #[cfg(any(lockable_internals, test))]
-    pub(crate) fn last(self) -> u64 {
-        self.first.saturating_add(self.passes)
-    }
-}
-
-/// A lock that was handed to an attempt that waited for it.
-#[derive(Clone)]
-pub(crate) struct Grant {
-    pub(crate) key: LockKey,
-    pub(crate) owner: OwnerToken,
-    pub(crate) fence: Reserved,
-    /// From when on it counts at the latest; `None` when that is unknown.
-    pub(crate) since: Option<Moment>,
-    /// It is unknown, too, for an attempt that was first sent before this.
-    pub(crate) counts_from: Moment,
-    pub(crate) ttl: Ttl,
-}
-
-impl Grant {
-    /// The backend's answer to a request of the attempt that was sent at that moment.
-    pub(crate) fn answered(attempt: &Attempt, fence: Reserved, sent: Moment, ttl: Ttl) -> Self {
-        let key = attempt.key.clone();
-        let owner = attempt.owner.clone();
-        Self { key, owner, fence, since: Some(sent), counts_from: Moment::default(), ttl }
-    }
-
-    /// The same of this permit, where the attempt wants any.
-    pub(crate) fn of_permit(self, permit: Option<LockKey>) -> Self {
-        Self { key: permit.unwrap_or(self.key), ..self }
-    }
 }

@@ -1,8 +1,8 @@
 //! A store in memory that is reached slowly.
 
-use std::future::{pending, ready};
+use std::future::pending;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -31,8 +31,6 @@ pub(crate) struct Slow {
     pub(crate) release_takes: AtomicU64,
     /// Whose server renews nothing: each slot has one of its own.
     pub(crate) silent: OnceLock<Slot>,
-    /// Whether replicas are missing for what is published.
-    pub(crate) confirms_no_grant: AtomicBool,
     pub(crate) questions: AtomicUsize,
     /// How many releases came without a next attempt.
     pub(crate) releases: AtomicUsize,
@@ -50,7 +48,6 @@ impl Slow {
             withdrawal_takes,
             release_takes,
             silent: OnceLock::new(),
-            confirms_no_grant: AtomicBool::new(false),
             questions,
             releases,
         })
@@ -108,6 +105,10 @@ impl Backend for Arc<Slow> {
         })
     }
 
+    fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64> {
+        self.memory.count_fence(attempt)
+    }
+
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
         self.questions.fetch_add(1, Relaxed);
         let this = Arc::clone(self);
@@ -126,11 +127,6 @@ impl Backend for Arc<Slow> {
             this.reach(takes).await;
             this.memory.leave(attempt).await
         })
-    }
-
-    fn confirm(&self, _: &Grant) -> Option<Reply<()>> {
-        let refused = Fault::no_answer(self.name(), Duration::ZERO);
-        self.confirms_no_grant.load(Relaxed).then(|| Box::pin(ready(Err(refused))) as Reply<()>)
     }
 
     fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {

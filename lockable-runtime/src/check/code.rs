@@ -87,7 +87,7 @@ codes! {
         "cross-slot-refused": "nothing; thousands of locks renew faster with a prefix such as `{disLock}:`",
     /// an operation of locks failed on a lock of the check's own; the subject is the operation.
     OperationFailed = "operation-failed": "see what the server's log says",
-    /// a published grant did not arrive.
+    /// a published wake-up did not arrive.
     GrantNotReceived =
         "grant-not-received": "let a proxy forward subscriptions to the same server as commands",
     /// a proxy seems to be between, which may hide a failover; an error if two connections led to two servers, or

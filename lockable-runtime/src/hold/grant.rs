@@ -57,11 +57,8 @@ mod tests {
 
     use super::*;
     use crate::backend::{Attempt, Link};
-    use crate::lease::Tenure;
-    use crate::types::clock::tokio_time;
     use crate::types::key::LockKey;
     use crate::types::options::{Terms, Ttl};
-    use crate::types::token::FencingToken;
 
     #[tokio::test(start_paused = true)]
     async fn of_several_leases_the_first_to_end_is_noticed() {
@@ -70,9 +67,8 @@ mod tests {
             let lease = |key, seconds| {
                 let ttl = Ttl::new("expire", Duration::from_secs(seconds)).unwrap();
                 let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
-                let (token, terms) = (FencingToken::new(1), Terms { ttl, ..Terms::default() });
-                let tenure = Tenure::whole(tokio_time(), ttl);
-                Lease::new(attempt, token, tenure, &terms, Arc::clone(&link))
+                let terms = Terms { ttl, ..Terms::default() };
+                Lease::granted(attempt, &terms, Arc::clone(&link))
             };
             let leases = [lease("a", first), lease("b", second), lease("c", third)];
             let error = first_lost(leases.iter()).await;

@@ -111,7 +111,7 @@ impl LockGuard {
     /// The call has all of its locks now, of which this is one: its terms begin.
     pub(crate) fn begin_terms(&self, terms: &Terms) {
         self.lease.begin(terms);
-        if let Some(stake) = self.stake.as_ref().filter(|_| !self.lease.needs_renewal()) {
+        if let Some(stake) = self.stake.as_ref().filter(|_| !self.lease.renews()) {
             stake.unschedule();
         }
     }

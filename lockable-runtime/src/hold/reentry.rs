@@ -64,10 +64,8 @@ mod tests {
 
     use super::*;
     use crate::backend::{Attempt, Link};
-    use crate::lease::Tenure;
-    use crate::types::clock::{skip, tokio_time};
+    use crate::types::clock::skip;
     use crate::types::options::{Terms, Ttl};
-    use crate::types::token::FencingToken;
 
     /// Runs a body under this lease on the thread that wakes it.
     struct Body(Lease, mpsc::Sender<bool>);
@@ -81,9 +79,9 @@ mod tests {
     fn lease(key: &'static str, millis: u64) -> Lease {
         let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
         let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
-        let (token, link) = (FencingToken::new(1), Arc::new(Link::in_memory()));
+        let link = Arc::new(Link::in_memory());
         let terms = Terms { ttl, ..Terms::default() };
-        Lease::new(attempt, token, Tenure::whole(tokio_time(), ttl), &terms, link)
+        Lease::granted(attempt, &terms, link)
     }
 
     /// Goal: a waker that hears of a loss may do anything, also when a call inside of the body finds it.

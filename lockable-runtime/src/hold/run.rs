@@ -1,6 +1,6 @@
 //! A body that runs only while its lease is held.
 //!
-//! See "What may fail, and what does a lease promise then?" in DESIGN.md.
+//! See "Why does a body run only while its lease is held?" in DESIGN.md.
 
 use std::fmt;
 use std::future::{Future, pending};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::backend::{Attempt, Fault, Link, Renewal, Renewed};
+use crate::backend::{Attempt, Fault, Grant, Link, Renewal, Renewed};
 use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
@@ -22,7 +22,7 @@ use self::state::{Ending, LeaseState};
 
 pub use self::early::EndsEarly;
 pub(crate) use self::loss::Loss;
-pub(crate) use self::state::{Ended, Status, Tenure};
+pub(crate) use self::state::{Ended, Status};
 
 mod display;
 mod early;
@@ -66,9 +66,6 @@ struct Shared {
     /// Until when the lock is done if its body ends well, where its call has `once`; the grant where a guard is to say
     /// for how long.
     done_until: Option<Moment>,
-    /// Whether it was granted for another time than the terms say. Written by the first renewal that is
-    /// answered.
-    is_unclaimed: AtomicBool,
     /// Written by renewals, by the guard, and by the caller that finds the deadline passed.
     state: Mutex<LeaseState>,
     /// Notified when the lease is lost.
@@ -77,17 +74,20 @@ struct Shared {
 }
 
 impl Lease {
-    /// The lease of a grant whose answer came just now.
-    pub(crate) fn new(
+    /// The lease of a grant, which counts from the request that the grant answers; none where that is over by now. There is
+    /// no other way to make one.
+    pub(crate) fn of(
+        grant: &Grant,
         attempt: Arc<Attempt>,
-        fencing_token: FencingToken,
-        tenure: Tenure,
         terms: &Terms,
         link: Arc<Link>,
-    ) -> Self {
+    ) -> Option<Self> {
+        if !grant.holds(terms.ttl, link.backend.now()) {
+            return None;
+        }
         let is_part = terms.begin == Begin::WithTheLast;
         let max_hold = terms.max_hold.filter(|_| !is_part);
-        let hold_until = max_hold.map(|most| tenure.since.after(most));
+        let hold_until = max_hold.map(|most| grant.since().after(most));
         if let Some(least) = terms.min_hold.filter(|_| !is_part) {
             // The backend granted the lock before its answer came, so this is not too short.
             attempt.min_hold.set_end(link.backend.now().after(least));
@@ -96,25 +96,23 @@ impl Lease {
             Once::For(period) => link.backend.now().after(period),
             Once::ByHand => link.backend.now(),
         });
-        let state = Mutex::new(LeaseState::new(tenure, hold_until));
+        let state = Mutex::new(LeaseState::new(grant.since(), terms.ttl, hold_until));
         let lost = Notify::new();
-        let is_unclaimed = AtomicBool::new(tenure.ttl != terms.ttl);
         attempt.set_label(terms.label);
         let Terms { ttl, renew, on_lost, label, .. } = *terms;
         let renews = AtomicBool::new(renew || is_part);
-        Self(Arc::new(Shared {
+        Some(Self(Arc::new(Shared {
             attempt,
-            fencing_token,
+            fencing_token: grant.fencing_token(),
             ttl,
             renews,
             on_lost,
             label,
             done_until,
-            is_unclaimed,
             state,
             lost,
             link,
-        }))
+        })))
     }
 
     /// Its terms begin: until here it was renewed, without a longest or a shortest hold.
@@ -132,13 +130,11 @@ impl Lease {
 
     /// Makes the lease whole again if a third of it has gone by; fails if it is over.
     pub(crate) async fn refresh(&self) -> Result<(), LockError> {
-        let third = self.pace().duration() / 3;
+        let third = self.0.ttl.duration() / 3;
         if !self.update(|state, now| state.is_older(third, now)) {
             return self.still_held();
         }
-        self.extend(self.0.ttl.duration()).await?;
-        self.claim();
-        Ok(())
+        self.extend(self.0.ttl.duration()).await
     }
 
     /// Never compiles; here for its message.
@@ -310,7 +306,7 @@ impl Lease {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn ending_within(&self, duration: Duration) -> Duration {
-        let of_lease = if self.renews() { self.pace().duration() / 3 } else { Duration::MAX };
+        let of_lease = if self.renews() { self.0.ttl.duration() / 3 } else { Duration::MAX };
         match self.ending(duration.min(of_lease), duration).await {
             Ending::Near(left) => left,
             Ending::Over(Status::Released) => pending().await,
@@ -420,26 +416,6 @@ impl Lease {
         self.state().is_confirmed(now, recently)
     }
 
-    /// A renewal by the whole lease was answered.
-    fn claim(&self) {
-        self.0.is_unclaimed.store(false, Ordering::Release);
-    }
-
-    fn is_unclaimed(&self) -> bool {
-        self.0.is_unclaimed.load(Ordering::Acquire)
-    }
-
-    /// Whether its next request makes it longer, and does not only check it.
-    pub(crate) fn needs_renewal(&self) -> bool {
-        self.renews() || self.is_unclaimed()
-    }
-
-    /// How long the lease is as the backend knows it now.
-    fn pace(&self) -> Ttl {
-        let ttl = self.0.ttl;
-        if self.is_unclaimed() { ttl.provisional() } else { ttl }
-    }
-
     /// The release begins: from now on the lock is not held, and not renewed.
     pub(crate) fn end(&self) -> Ended {
         self.update(|state, now| {
@@ -492,9 +468,14 @@ impl Lease {
         result
     }
 
-    /// How long the lease is, once it is claimed or renewed.
+    /// How long the lease is, from each renewal on.
     pub(crate) fn ttl(&self) -> Ttl {
         self.0.ttl
+    }
+
+    /// When its first renewal is due.
+    pub(crate) fn first_due(&self) -> Moment {
+        schedule::due(self.state().counted_from, self.0.ttl)
     }
 
     /// Whether it is renewed for as long as the lock is held.
@@ -520,4 +501,14 @@ impl Lease {
 #[must_use]
 pub fn owner_of(lease: &Lease) -> &str {
     lease.0.attempt.owner.as_ref()
+}
+
+#[cfg(test)]
+impl Lease {
+    /// Of a grant of now.
+    pub(crate) fn granted(attempt: Arc<Attempt>, terms: &Terms, link: Arc<Link>) -> Self {
+        let fence = crate::backend::Reserved::single(1);
+        let grant = Grant::answered(&attempt, fence, link.backend.now());
+        Self::of(&grant, attempt, terms, link).unwrap()
+    }
 }

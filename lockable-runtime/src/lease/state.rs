@@ -1,6 +1,7 @@
 //! What a lease is at a moment: the decisions, without clock, requests or timers.
 //!
 //! See "What makes a lease lost?" in DESIGN.md.
+//! See "What has to be believed, and what does a lease promise then?" in DESIGN.md.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use crate::types::reason::Reason;
 #[derive(Debug)]
 pub(crate) struct LeaseState {
     /// From when on the deadline counts: the sending of the request that set it.
-    counted_from: Moment,
+    pub(super) counted_from: Moment,
     /// When the request was sent by whose answer the backend confirmed the lease last.
     confirmed_at: Moment,
     /// The holder's own deadline. Only an answered renewal moves it, and only forwards.
@@ -34,23 +35,6 @@ pub(crate) struct LeaseState {
     end: Option<Status>,
     /// Why the last renewal failed; nothing when it was answered.
     pub(super) unrenewed: Option<Arc<LockError>>,
-}
-
-/// What a grant gives.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tenure {
-    /// When the backend granted it at the earliest.
-    pub(crate) confirmed_at: Moment,
-    /// From when on it counts: later, where only a part of it is used.
-    pub(crate) since: Moment,
-    pub(crate) ttl: Ttl,
-}
-
-impl Tenure {
-    /// A whole grant.
-    pub(crate) fn whole(since: Moment, ttl: Ttl) -> Self {
-        Self { confirmed_at: since, since, ttl }
-    }
 }
 
 /// What a holder may count on at a moment.
@@ -96,12 +80,11 @@ pub(crate) struct Ended {
 
 impl LeaseState {
     /// A lease counts from the sending of its request, so it ends here before it does in the backend.
-    pub(crate) fn new(tenure: Tenure, hold_until: Option<Moment>) -> Self {
-        let Tenure { confirmed_at, since, ttl } = tenure;
+    pub(crate) fn new(since: Moment, ttl: Ttl, hold_until: Option<Moment>) -> Self {
         let valid_until = since.after(ttl.usable());
         Self {
             counted_from: since,
-            confirmed_at,
+            confirmed_at: since,
             valid_until,
             hold_until,
             is_revoked: false,

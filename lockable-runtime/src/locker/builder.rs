@@ -118,7 +118,7 @@ impl LockerBuilder {
 
     /// Sets the start of all names in Redis that are not locks; `"lockable"` by default.
     ///
-    /// These names, `<namespace>:…`, are the fence counters, the queues, the channels of grants, and the keys with
+    /// These names, `<namespace>:…`, are the fence counters, the queues, the channels of wake-ups, and the keys with
     /// which a new connection tests its server. So a user with the rights `~shop:* &shop:*` can lock with
     /// `prefix("shop:")` and `namespace("shop:lockable")`. Choose a namespace that no lock key begins with. It has
     /// priority over the namespace in the URL; see [`Locker::connect`]. In memory there are no such names.

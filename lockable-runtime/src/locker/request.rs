@@ -399,7 +399,8 @@ impl LockRequest {
     /// A free lock costs one try. If another call of the same locker holds the lock, waits for it or is trying to
     /// acquire it, this call joins the line behind that one and sends no request. Waiters of one process are served
     /// in the order of arrival, and processes take turns. A turn is one grant and at most sixteen passes within the
-    /// process and within five milliseconds; with [`fair`](LockRequest::fair) it is one grant.
+    /// process and within five milliseconds, to calls with the same or a shorter `expire`; with
+    /// [`fair`](LockRequest::fair) it is one grant.
     ///
     /// The wait has no limit unless [`wait`](LockRequest::wait) sets one.
     /// [`try_acquire`](LockRequest::try_acquire) does not wait. The attribute tries once unless it has `wait`.

@@ -99,7 +99,7 @@ impl Releaser {
         self.link.backend.detach(Box::pin(async move {
             let limit = this.link.command_deadline;
             let known = match this.link.question(attempt.slot, reply).late_answer(limit).await {
-                Some(Ok(Acquisition::Granted { .. })) => Some(Known::Granted),
+                Some(Ok(Acquisition::Granted(_))) => Some(Known::Granted),
                 Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
                 Some(Ok(Acquisition::Busy | Acquisition::Done) | Err(_)) => None,
                 // The connection hangs; what it may still bring is released over another one.

@@ -50,16 +50,29 @@ impl Process {
     /// A release was answered.
     fn released(&self, attempt: &Arc<Attempt>, found: Release) {
         if found == Release::Released {
-            self.latest_releases.add(Arc::clone(attempt), tokio_time());
+            self.ended(attempt);
         }
     }
 
-    /// Releases once more, on the new primary, what was released last.
+    /// The server has no lock and no place of the attempt any more.
+    fn ended(&self, attempt: &Arc<Attempt>) {
+        self.latest_releases.add(Arc::clone(attempt), tokio_time());
+    }
+
+    /// Ends once more, on the new primary, what has ended last.
     pub(super) async fn move_in(self: Arc<Self>) {
         let client = Client(Arc::clone(&self));
         drop(self.ready(self.servers()[0]).await);
         for attempt in self.latest_releases.take() {
-            drop(tokio::spawn(client.release(attempt)));
+            let release = client.release(Arc::clone(&attempt));
+            let left = attempt.was_queued().then(|| client.leave(attempt));
+            drop(tokio::spawn(async move {
+                if release.await.is_ok()
+                    && let Some(left) = left
+                {
+                    drop(left.await);
+                }
+            }));
         }
     }
 
@@ -138,10 +151,7 @@ impl Process {
 
     async fn try_acquire(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Acquisition, Fault> {
         let granted = |found: &Acquisition| match found {
-            Acquisition::Granted { fencing_token, permit, .. } => {
-                let first = (*fencing_token).into();
-                Some((Reserved { first, passes: 0 }, permit.clone()))
-            }
+            Acquisition::Granted(grant) => Some(grant_of(grant)),
             Acquisition::Busy | Acquisition::Done => None,
         };
         let request = |store: &Arc<Memory>| {
@@ -149,14 +159,14 @@ impl Process {
             known(self, store, attempt, store.try_acquire(sent(attempt)), granted)
         };
         let ask = Ask::whole("acquire", attempt.slot, Does::Grows);
-        let found = match self.ask(ask, request).await {
-            Ok(asked) => asked.answer,
+        let asked = match self.ask(ask, request).await {
+            Ok(asked) => asked,
             Err(NoAnswer::Moves) => return self.acquire_in_parts(attempt).await,
             Err(NoAnswer::Fault(fault)) => return Err(fault),
         };
-        Ok(match (found, attempt.sent_at()) {
-            (Acquisition::Granted { fencing_token, permit, .. }, Some(since)) => {
-                Acquisition::Granted { fencing_token, since, permit }
+        Ok(match (asked.answer, attempt.sent_at()) {
+            (Acquisition::Granted(grant), Some(since)) => {
+                Acquisition::Granted(counted(&grant, attempt, since).of_epoch(asked.epoch))
             }
             (Acquisition::Done, _) => Acquisition::Done,
             _ => Acquisition::Busy,
@@ -164,11 +174,7 @@ impl Process {
     }
 
     async fn enqueue(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
-        let what = if attempt.had_turn() { "claim" } else { "question" };
-        self.world.count(if attempt.had_turn() { "claims" } else { "questions" });
-        if attempt.had_turn() {
-            self.world.rules().claims(self.number, attempt.key.as_str());
-        }
+        self.world.count("questions");
         let request = |store: &Arc<Memory>| {
             attempt.mark_sent(tokio_time());
             known(self, store, attempt, store.enqueue(sent(attempt)), |found| match found {
@@ -176,19 +182,15 @@ impl Process {
                 Enqueued::Queued { .. } | Enqueued::Done { .. } => None,
             })
         };
-        let ask = Ask::whole(what, attempt.slot, Does::Grows);
+        let ask = Ask::whole("question", attempt.slot, Does::Grows);
         let asked = match self.ask(ask, request).await {
             Ok(asked) => asked,
             Err(NoAnswer::Moves) => return self.enqueue_in_parts(attempt).await,
             Err(NoAnswer::Fault(fault)) => return Err(fault),
         };
-        let since = asked.sent;
-        self.times(asked.server).learn(since, asked.server_time, tokio_time());
         Ok(match asked.answer {
             Enqueued::Granted(grant) => {
-                let Grant { key, fence, .. } = grant;
-                let grant = Grant::answered(attempt, fence, since, attempt.ttl);
-                Enqueued::Granted(grant.of_permit(Some(key)))
+                Enqueued::Granted(counted(&grant, attempt, asked.sent).of_epoch(asked.epoch))
             }
             queued @ (Enqueued::Queued { .. } | Enqueued::Done { .. }) => queued,
         })
@@ -240,7 +242,7 @@ impl Backend for Client {
             let mut given_up = GivenUp { process: &process, next: Some(&next) };
             let asked = process.ask(ask, request).await;
             given_up.next = None;
-            let Asked { answer, server, server_time, before, .. } = match asked {
+            let Asked { answer, epoch, before, .. } = match asked {
                 Ok(asked) => asked,
                 Err(NoAnswer::Moves) => {
                     return Ok((process.release_in_parts(&attempt).await?, None));
@@ -248,10 +250,7 @@ impl Backend for Client {
                 Err(NoAnswer::Fault(fault)) => return Err(fault),
             };
             let (found, grant) = answer;
-            let grant = grant.map(|grant| {
-                process.times(server).learn(since, server_time, tokio_time());
-                Grant::answered(&next, grant.fence, since, next.ttl.provisional())
-            });
+            let grant = grant.map(|grant| counted(&grant, &next, since).of_epoch(epoch));
             let found = sure(found, &before.map(|(found, _)| found), SERVER)?;
             process.released(&attempt, found);
             Ok((found, grant))
@@ -260,6 +259,10 @@ impl Backend for Client {
 
     fn transfer(&self, _: Arc<Attempt>, _: Arc<Attempt>) -> Reply<Renewed> {
         unreachable!("no call of the simulation passes a lock on by a ticket")
+    }
+
+    fn count_fence(&self, _: Arc<Attempt>) -> Reply<u64> {
+        unreachable!("no call of the simulation redeems a ticket")
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
@@ -277,7 +280,10 @@ impl Backend for Client {
         Box::pin(async move {
             let ask = Ask::whole("leave", attempt.slot, Does::Writes);
             match process.ask(ask, |store| store.leave(sent(&attempt))).await {
-                Ok(_) => Ok(()),
+                Ok(_) => {
+                    process.ended(&attempt);
+                    Ok(())
+                }
                 Err(NoAnswer::Moves) => process.leave_in_parts(&attempt).await,
                 Err(NoAnswer::Fault(fault)) => Err(fault),
             }
@@ -339,7 +345,12 @@ pub(super) fn sent(attempt: &Attempt) -> Arc<Attempt> {
 type Tokens = (Reserved, Option<LockKey>);
 
 fn grant_of(grant: &Grant) -> Tokens {
-    (grant.fence, Some(grant.key.clone()))
+    (grant.fence(), grant.permit().cloned())
+}
+
+/// The grant of a store as the process counts it, from the sending of its request.
+fn counted(grant: &Grant, attempt: &Attempt, sent: Moment) -> Grant {
+    Grant::answered(attempt, grant.fence(), sent).of_permit(grant.permit().cloned())
 }
 
 /// The reply of a store, whose grant the rules know from when it is made.
@@ -431,10 +442,6 @@ impl Environment for Client {
     fn report_to(&self, events: Weak<dyn Events>) {
         // The first one stays.
         drop(self.0.events.set(events));
-    }
-
-    fn moved_at(&self, slot: Slot) -> Moment {
-        self.0.moved_at(slot)
     }
 
     fn place(&self, slot: Slot) -> usize {

@@ -82,7 +82,7 @@ impl Connection {
         })
     }
 
-    /// The server's answer, and its time then.
+    /// The server's answer.
     ///
     /// # Errors
     /// When the connection breaks.
@@ -90,7 +90,7 @@ impl Connection {
         &self,
         request: Request,
         reply: Reply<T>,
-    ) -> Result<(Result<T, Refused>, u64), Fault>
+    ) -> Result<Result<T, Refused>, Fault>
     where
         T: Send + 'static,
     {
@@ -104,7 +104,6 @@ impl Connection {
         let world = Arc::clone(&self.world);
         self.send(Box::new(move || {
             let answered = world.serve(&request, reply);
-            let answered = (answered, world.servers[request.server].time());
             Box::new(move || drop(sender.send(answered)))
         }));
         match self.unless_cut(answered).await {

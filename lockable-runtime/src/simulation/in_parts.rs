@@ -14,7 +14,6 @@ use crate::backend::{
 use crate::types::clock::tokio_time;
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
-use crate::types::token::FencingToken;
 
 impl Process {
     /// Permits are tried one after the other.
@@ -28,9 +27,8 @@ impl Process {
         attempt.mark_sent(tokio_time());
         for permit in self.own_first(attempt).await? {
             let found = self.acquire_one(&permit).await?;
-            if let Acquisition::Granted { fencing_token, since, .. } = found {
-                let permit = Some(permit.key.clone());
-                return Ok(Acquisition::Granted { fencing_token, since, permit });
+            if let Acquisition::Granted(grant) = found {
+                return Ok(Acquisition::Granted(grant.of_permit(Some(permit.key.clone()))));
             }
         }
         Ok(Acquisition::Busy)
@@ -55,16 +53,17 @@ impl Process {
     }
 
     async fn acquire_one(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Acquisition, Fault> {
-        let locked = self.lock(attempt).await?;
-        if !matches!(locked, Acquisition::Granted { .. }) {
-            return Ok(locked);
+        if let Some(found) = self.set(attempt).await? {
+            return Ok(found);
         }
+        let fence = Reserved::single(self.count(attempt).await?);
         let check = |store: &Arc<Memory>| {
             let (store, attempt) = (Arc::clone(store), Arc::clone(attempt));
             later(move || store.is_own(&attempt))
         };
         let is_own = self.about_lock("owner", Does::Reads, attempt, check).await?.answer;
-        Ok(if is_own { locked } else { Acquisition::Busy })
+        let grant = Grant::answered(attempt, fence, attempt.sent_at().unwrap());
+        Ok(if is_own { Acquisition::Granted(grant) } else { Acquisition::Busy })
     }
 
     /// Acquires the lock, or waits in no queue.
@@ -80,8 +79,8 @@ impl Process {
         attempt.mark_sent(tokio_time());
         for permit in self.own_first(attempt).await? {
             let found = self.enqueue_one(&permit).await?;
-            if matches!(found, Enqueued::Granted(_)) {
-                return Ok(found);
+            if let Enqueued::Granted(grant) = found {
+                return Ok(Enqueued::Granted(grant.of_permit(Some(permit.key.clone()))));
             }
         }
         Ok(Enqueued::Queued { remaining: None })
@@ -89,33 +88,35 @@ impl Process {
 
     async fn enqueue_one(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
         let busy = Enqueued::Queued { remaining: None };
-        let first = match self.lock(attempt).await? {
-            Acquisition::Granted { fencing_token, .. } => u64::from(fencing_token),
-            Acquisition::Busy => return Ok(busy),
-            Acquisition::Done => return Ok(Enqueued::Done { remaining: None }),
-        };
+        match self.set(attempt).await? {
+            None => {}
+            Some(Acquisition::Done) => return Ok(Enqueued::Done { remaining: None }),
+            Some(_) => return Ok(busy),
+        }
         let sent = tokio_time();
         let renewal = Renewal::new(attempt, Some(attempt.ttl), sent);
         Ok(match self.renew_in_parts(&renewal).await? {
             Renewed::Held => {
+                let fence = Reserved::single(self.count(attempt).await?);
                 drop(self.leave_queue(attempt).await);
-                let fence = Reserved { first, passes: 0 };
-                Enqueued::Granted(Grant::answered(attempt, fence, sent, attempt.ttl))
+                Enqueued::Granted(Grant::answered(attempt, fence, sent))
             }
             Renewed::Absent | Renewed::Taken => busy,
         })
     }
 
-    /// Sets the lock and counts its fencing token.
-    async fn lock(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Acquisition, Fault> {
-        let since = attempt.mark_sent(tokio_time());
+    /// Sets the lock, if it is free; says what has it, if it is not the attempt's.
+    async fn set(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Option<Acquisition>, Fault> {
+        attempt.mark_sent(tokio_time());
         let set = |store: &Arc<Memory>| {
             let (store, attempt) = (Arc::clone(store), sent(attempt));
             later(move || store.set_lock(&attempt))
         };
-        if let Some(found) = self.about_lock("set", Does::Grows, attempt, set).await?.answer {
-            return Ok(found);
-        }
+        Ok(self.about_lock("set", Does::Grows, attempt, set).await?.answer)
+    }
+
+    /// Counts a fencing token of the attempt's lock.
+    async fn count(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<u64, Fault> {
         let part = Part::Counter(attempt.slot);
         let count = |store: &Arc<Memory>| {
             let (store, attempt) = (Arc::clone(store), Arc::clone(attempt));
@@ -123,14 +124,12 @@ impl Process {
             later(move || {
                 let first = store.count(&attempt);
                 let server = usize::from(!Arc::ptr_eq(&store, world.store(0)));
-                let fence = Reserved { first, passes: 0 };
+                let fence = Reserved::single(first);
                 world.granted(server, &attempt.key, attempt.owner.as_ref(), fence);
                 first
             })
         };
-        let counted = self.about("count", Does::Grows, attempt.slot, part, count).await?;
-        let fencing_token = FencingToken::new(counted.answer);
-        Ok(Acquisition::Granted { fencing_token, since, permit: None })
+        Ok(self.about("count", Does::Grows, attempt.slot, part, count).await?.answer)
     }
 
     async fn leave_queue(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<(), Fault> {

@@ -64,8 +64,8 @@ pub(super) enum Fault {
     Deafen,
     /// The server answers nothing for a while.
     Stall,
-    /// The server's clock is set back.
-    SetBack,
+    /// Someone publishes a wake-up that no release has sent.
+    Forge,
     /// The server restarts without its data.
     Flush,
     /// A lock is deleted.
@@ -94,7 +94,7 @@ impl Fault {
             Self::Unsubscribe => "broken subscriptions",
             Self::Deafen => "deaf subscriptions",
             Self::Stall => "stalls of the server",
-            Self::SetBack => "clocks set back",
+            Self::Forge => "forged messages",
             Self::Flush => "flushes",
             Self::Delete => "deletions",
             Self::Refuse => "refusals",
@@ -116,7 +116,7 @@ const FAULTS: [(Fault, u64); 16] = [
     (Fault::Unsubscribe, 20),
     (Fault::Deafen, 16),
     (Fault::Stall, 8),
-    (Fault::SetBack, 8),
+    (Fault::Forge, 60),
     (Fault::Flush, 12),
     (Fault::Delete, 12),
     (Fault::Refuse, 12),
@@ -131,8 +131,6 @@ const FAULTS: [(Fault, u64); 16] = [
 pub(super) struct Mix {
     pub(super) kind: Kind,
     pub(super) topology: Topology,
-    /// By how much the clock of one server is behind that of the other.
-    pub(super) behind: Duration,
     pub(super) faults: Vec<(Fault, u64)>,
     /// What is under way takes long, at most `longest_way`, in these directions.
     pub(super) slow: u64,
@@ -140,9 +138,11 @@ pub(super) struct Mix {
     pub(super) slow_ways: Vec<Way>,
     /// The same, for longer than any deadline.
     pub(super) very_slow: u64,
-    /// A message of a grant takes long, at most `longest_message`.
+    /// A wake-up takes long, at most `longest_message`.
     pub(super) late_message: u64,
     pub(super) longest_message: u64,
+    /// A wake-up arrives twice.
+    pub(super) doubled_message: u64,
     /// A message of an operator is lost.
     pub(super) lost_message: u64,
     /// A call is dropped before its end.
@@ -197,7 +197,8 @@ impl Mix {
             Fault::Refuse => !is_calm || kind == Kind::Refusing,
             Fault::FailOver => topology == Topology::Failover,
             Fault::Move => topology == Topology::Slots,
-            Fault::Revoke => true,
+            // They lose nothing.
+            Fault::Revoke | Fault::Forge => true,
             _ => !is_calm,
         };
         let struck = FAULTS.into_iter().filter(|(fault, _)| may_strike(fault));
@@ -208,12 +209,10 @@ impl Mix {
             (fault, chance)
         };
         let is_crowded = dice.chance(20);
-        let dice_of_clock = dice.one_of(&[1, 30_000]);
         let is_slow = |dice: &mut Dice| dice.chance(700);
         Self {
             kind,
             topology,
-            behind: dice.millis_below(dice_of_clock),
             faults: struck.map(|(fault, most)| chance(dice, fault, most)).collect(),
             slow: if is_calm { 100 + up_to(dice, 400) } else { up_to(dice, 60) },
             // Below a third of what a lease of a second leaves for its renewal.
@@ -222,6 +221,7 @@ impl Mix {
             very_slow: if is_calm { 0 } else { up_to(dice, 8) },
             late_message: up_to(dice, 200),
             longest_message: dice.one_of(&[300, 1_500]),
+            doubled_message: up_to(dice, 300),
             lost_message: if is_calm { 0 } else { up_to(dice, 500) },
             cancel: up_to(dice, 300),
             long_body: 50 + up_to(dice, 350),
@@ -239,8 +239,8 @@ impl Mix {
 
     /// How long a lock may be taken without a call that uses it, where nothing fails.
     ///
-    /// For the second of a grant whose call has gone, and the delays around that; or for less than that
-    /// second, where a grant is heard of, and claimed or released, before it is over.
+    /// For the second that it is kept for a call that has gone, and the delays around that; or for less than that
+    /// second, where the wake-up arrives, and the call asks or the turn is given back, before it is over.
     pub(super) fn longest_idle(&self) -> Duration {
         let is_punctual = self.longest_message + 4 * self.longest_way < 800;
         Duration::from_millis(if is_punctual { 900 } else { 2_500 })

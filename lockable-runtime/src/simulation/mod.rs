@@ -2,16 +2,16 @@
 //!
 //! In each seed, three processes call for the same locks. All of a call is real, from `locker/acquire` down to the
 //! contract of a backend: lines, turns, releases in the background, renewals, leases, bodies; so are the
-//! stores in memory, and the times that date a grant. Simulated is what lies between:
+//! stores in memory. Simulated is what lies between:
 //!
 //! 1. There are two servers ([`server`]). The number of a seed says how they are used ([`seats`]) and which rules it
 //!    has to keep: one server alone; a replica that takes over without the last writes; slots that move from one to the
 //!    other key by key.
 //! 2. Each process has a [`client`] in the place of a backend. It sends the verbs over two [`connection`]s to a
-//!    server, one for the calls and one for the background, and hears of grants by a [`subscription`], as on Redis. It
+//!    server, one for the calls and one for the background, and is woken over a [`subscription`], as on Redis. It
 //!    follows redirections, a new primary, and a slot that moves ([`in_parts`]) as the real backend does.
 //! 3. The [`mix`] of the seed says what may go wrong: what is under way is slow or lost, connections break or
-//!    are silent, processes stop and are killed, runtimes are blocked, servers stall, refuse requests and lose data,
+//!    are silent, wake-ups are late, lost, doubled or forged, processes stop and are killed, runtimes are blocked, servers stall, refuse requests and lose data,
 //!    operators stop holders and take locks away, calls are dropped.
 //! 4. A [`worker`] makes one call after the other, each with other terms, in each way that a lock can be held.
 //! 5. [`rules`] knows what every seed has to keep. It is asked at each poll of a body under its lock, and at

@@ -1,7 +1,6 @@
 //! A simulated process: its two connections to each server, which are opened when they are needed and replaced when
 //! they broke, as `backend/redis/topology/connections.rs` does; and what it knows of the servers.
 
-use std::collections::BTreeSet;
 use std::mem;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
@@ -17,8 +16,9 @@ use super::news::{Hears, News};
 use super::seats::Topology;
 use super::server::{Does, Refusal};
 use super::world::{Refused, Request, World};
+use crate::backend::epochs::Epochs;
 use crate::backend::{
-    Before, Events, Fault, LatestReleases, Memory, Part, Reply, Revocation, Times,
+    Before, Epoch, Events, Fault, LatestReleases, Memory, Part, Reply, Revocation,
 };
 use crate::types::clock::{Moment, tokio_time, within};
 use crate::types::slot::Slot;
@@ -37,7 +37,6 @@ pub(super) struct Process {
     pub(super) number: usize,
     pub(super) world: Arc<World>,
     pub(super) life: Arc<Life>,
-    times: [Times; 2],
     /// The two of each server.
     openings: Mutex<[Option<Arc<Opening>>; 4]>,
     /// All that ever were open to the servers in use: those that were replaced may have an answer under way.
@@ -47,6 +46,8 @@ pub(super) struct Process {
     /// What the process is reported to.
     pub(super) events: OnceLock<Weak<dyn Events>>,
     subscription: Mutex<Subscription>,
+    /// Over where the process has left a primary.
+    epochs: Arc<Epochs>,
     /// Notified when the subscription is confirmed.
     pub(super) confirmed: Notify,
     /// Notified when the subscription breaks.
@@ -55,24 +56,19 @@ pub(super) struct Process {
 
 /// Which server has which slot, as far as the process knows.
 struct Known {
-    /// And since when it knows that.
-    seats: [(usize, Moment); SLOTS],
+    seats: [usize; SLOTS],
     /// After how many changes of the primary.
     epoch: u64,
 }
 
 /// The one subscription of a process.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Default)]
 pub(super) struct Subscription {
-    pub(super) is_started: bool,
     pub(super) is_confirmed: bool,
     /// Whether no message arrives, although the server sends them.
     pub(super) is_deaf: bool,
-    /// Whether the next one is of the same origin: the server of this one was left, and answers still.
-    pub(super) keeps_origin: bool,
-    /// All that it ever had.
-    pub(super) origins: BTreeSet<Origin>,
+    /// Of the first that was started.
+    pub(super) origin: Option<Origin>,
 }
 
 impl Hops {
@@ -96,9 +92,8 @@ pub(super) struct Asked<T> {
     pub(super) answer: T,
     /// When the request was sent.
     pub(super) sent: Moment,
-    /// The server, and its clock when it answered.
-    pub(super) server: usize,
-    pub(super) server_time: u64,
+    /// Over once the server is left.
+    pub(super) epoch: Option<Arc<Epoch>>,
     /// What became of the request before this one.
     pub(super) before: Before<T>,
 }
@@ -152,13 +147,13 @@ impl Process {
             number,
             world: Arc::clone(world),
             life: Arc::default(),
-            times: Default::default(),
             openings: Mutex::default(),
             opened: Mutex::default(),
             known: Mutex::new(Known::now(world)),
             latest_releases: LatestReleases::default(),
             events: OnceLock::new(),
             subscription: Mutex::default(),
+            epochs: Arc::default(),
             confirmed: Notify::new(),
             broken: Notify::new(),
         });
@@ -186,12 +181,13 @@ impl Process {
             let sent = Request { what, server, seat: seat(slot), does, part, is_asking };
             let answer = self.call(&connection, sent, request(self.world.store(server))).await;
             before = match answer {
-                Ok((Ok(answer), server_time)) if !connection.is_abandoned() => {
-                    return Ok(Asked { answer, sent: at, server, server_time, before });
+                Ok(Ok(answer)) if !connection.is_abandoned() => {
+                    let epoch = Some(Arc::new(self.epochs.current()));
+                    return Ok(Asked { answer, sent: at, epoch, before });
                 }
-                Ok((Ok(answer), _)) => Before::Left(answer),
+                Ok(Ok(answer)) => Before::Left(answer),
                 _ if connection.is_abandoned() => self.repeated(Before::Unknown),
-                Ok((Err(refused), _)) => {
+                Ok(Err(refused)) => {
                     let is_first = matches!(before, Before::Nothing) && hops.are_none();
                     self.follow(refused, &ask, &connection, &mut hops, is_first).await?;
                     before
@@ -246,7 +242,7 @@ impl Process {
         connection: &Connection,
         request: Request,
         reply: Reply<T>,
-    ) -> Result<(Result<T, Refused>, u64), Fault> {
+    ) -> Result<Result<T, Refused>, Fault> {
         let (world, number) = (Arc::clone(&self.world), self.number);
         let lane = lane();
         let Request { what, server, .. } = request;
@@ -262,8 +258,8 @@ impl Process {
         let answered = connection.call(request, served).await;
         self.world.note(|_| {
             let outcome = match &answered {
-                Ok((Ok(_), _)) => "is answered".to_owned(),
-                Ok((Err(refused), _)) => format!("is refused: {refused:?}"),
+                Ok(Ok(_)) => "is answered".to_owned(),
+                Ok(Err(refused)) => format!("is refused: {refused:?}"),
                 Err(_) => "broke".to_owned(),
             };
             format!("p{number} {what} ({lane:?}) {outcome}")
@@ -273,12 +269,7 @@ impl Process {
 
     /// The server that has the slot, as far as is known.
     pub(super) fn server_of(&self, slot: Slot) -> usize {
-        self.known().seats[seat(slot)].0
-    }
-
-    /// When another one was last known to have it.
-    pub(super) fn moved_at(&self, slot: Slot) -> Moment {
-        self.known().seats[seat(slot)].1
+        self.known().seats[seat(slot)]
     }
 
     /// After how many changes of the primary the process knows it.
@@ -290,26 +281,13 @@ impl Process {
     pub(super) fn servers(&self) -> Vec<usize> {
         match self.world.mix.topology {
             Topology::Slots => vec![0, 1],
-            Topology::One | Topology::Failover => vec![self.known().seats[0].0],
+            Topology::One | Topology::Failover => vec![self.known().seats[0]],
         }
-    }
-
-    /// Where behind a failover the one primary has its times.
-    pub(super) fn times(&self, server: usize) -> &Times {
-        let is_elected = self.world.mix.topology == Topology::Failover;
-        &self.times[if is_elected { 0 } else { server }]
     }
 
     /// The slot is at that server now, as the other one has said.
     fn learn_seat(&self, slot: Slot, server: usize) {
-        let is_news = {
-            let known = &mut self.known().seats[seat(slot)];
-            let is_news = known.0 != server;
-            if is_news {
-                *known = (server, tokio_time());
-            }
-            is_news
-        };
+        let is_news = mem::replace(&mut self.known().seats[seat(slot)], server) != server;
         if is_news && let Some(events) = self.events() {
             events.on_connected(&|other| other == slot);
         }
@@ -331,7 +309,7 @@ impl Process {
         }
         self.world.count("failovers heard of");
         self.world.note(|_| format!("p{} moves to the next primary", self.number));
-        self.times(0).forget();
+        self.epochs.begin(true);
         let left = mem::take(&mut *self.opened.lock().unwrap());
         left.iter().filter_map(Weak::upgrade).for_each(|connection| connection.abandon());
         self.world.untrack(self.number);
@@ -339,11 +317,10 @@ impl Process {
             events.on_connected(&|_| true);
         }
         drop(tokio::spawn(Arc::clone(self).move_in()));
-        self.subscription().keeps_origin = true;
         self.broken.notify_one();
     }
 
-    fn events(&self) -> Option<Arc<dyn Events>> {
+    pub(super) fn events(&self) -> Option<Arc<dyn Events>> {
         self.events.get()?.upgrade()
     }
 
@@ -382,7 +359,7 @@ impl Process {
     /// All slots of this have left a server: the subscription to their channels has ended.
     fn hears_of_move(&self, slot: Slot) {
         if let Some(events) = self.events() {
-            events.on_resubscribed(None, &|other| other == slot);
+            events.on_resubscribed(&|other| other == slot);
         }
     }
 
@@ -422,7 +399,6 @@ impl Process {
     async fn open(self: Arc<Self>, (server, lane): (usize, Lane), opening: Arc<Opening>) {
         self.reach_server(server, lane).await;
         self.reach_process(lane).await;
-        self.times(server).forget();
         let connection = Connection::open(&self.world, &self.life, (server, lane));
         drop(opening.connection.set(Arc::clone(&connection)));
         self.opened.lock().unwrap().push(Arc::downgrade(&connection));
@@ -460,7 +436,7 @@ impl Process {
 
     /// Whether an owner token is that of a waiter of this process.
     pub(super) fn owns(&self, owner: &str) -> bool {
-        self.subscription().origins.iter().any(|origin| origin.is_of(owner))
+        self.subscription().origin.is_some_and(|origin| origin.is_of(owner))
     }
 
     pub(super) fn subscription(&self) -> MutexGuard<'_, Subscription> {
@@ -500,7 +476,7 @@ fn refusal(is_first: bool) -> Fault {
 impl Known {
     fn now(world: &World) -> Self {
         let seats = world.seats();
-        let server = |at| (seats.seat(at).server, tokio_time());
+        let server = |at| seats.seat(at).server;
         Self { seats: std::array::from_fn(server), epoch: seats.epoch }
     }
 }

@@ -272,14 +272,6 @@ impl Rules {
         }
     }
 
-    /// A turn of this process is claimed. It may be over, and then another call is served before the one that
-    /// had it and waits again.
-    pub(super) fn claims(&mut self, process: usize, key: &str) {
-        if let Some(line) = self.lines.get_mut(&(process, key.to_owned())) {
-            line.retain(|call| call.waits.is_none());
-        }
-    }
-
     /// The call has the lock; says how many it overtook, if it may overtake none. Its turn may have come at this very
     /// moment, before another call joined.
     pub(super) fn served(&mut self, process: usize, worker: usize, key: &str) -> Option<usize> {

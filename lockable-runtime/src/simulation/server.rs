@@ -1,4 +1,4 @@
-//! One of the two servers: a store, its clock, and what it refuses.
+//! One of the two servers: a store, and what it refuses.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,8 +10,6 @@ pub(super) struct Server {
     pub(super) store: Arc<Memory>,
     /// It answers nothing until then.
     stalled: Mutex<Moment>,
-    /// By how much its clock was set back.
-    set_back: Mutex<Duration>,
     /// What it refuses until then.
     refuses: Mutex<(Moment, Refusal)>,
 }
@@ -51,7 +49,6 @@ impl Server {
         Self {
             store: Memory::open("").unwrap(),
             stalled: Mutex::default(),
-            set_back: Mutex::default(),
             refuses: Mutex::default(),
         }
     }
@@ -76,18 +73,5 @@ impl Server {
     pub(super) fn refusal_of(&self, does: Does) -> Option<Refusal> {
         let (end, what) = *self.refuses.lock().unwrap();
         (tokio_time() < end && what.concerns(does)).then_some(what)
-    }
-
-    pub(super) fn set_clock_back(&self, by: Duration) {
-        *self.set_back.lock().unwrap() += by;
-    }
-
-    /// Its clock, in microseconds.
-    pub(super) fn time(&self) -> u64 {
-        // Long ago it started, so it can be set back often.
-        let year = Duration::from_secs(365 * 86_400);
-        let time = tokio_time().since(Moment::default()) + year;
-        let shown = time.checked_sub(*self.set_back.lock().unwrap()).unwrap();
-        u64::try_from(shown.as_micros()).unwrap()
     }
 }

@@ -1,19 +1,18 @@
-//! The simulated subscription of a process, made again and again as `backend/redis/pubsub/grants.rs` does.
+//! The simulated subscription of a process, made again and again as `backend/redis/pubsub/wake_ups.rs` does.
 
-use std::collections::BTreeSet;
-use std::mem;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::keys::lock_key;
 use super::mix::Lane;
 use super::process::Process;
 use super::world::answer;
-use crate::backend::{Backend, Events, Grant};
+use crate::backend::{Backend, Events, WakeUp};
 use crate::types::clock::{Moment, tokio_time};
-use crate::types::token::Origin;
+use crate::types::token::{Origin, OwnerToken};
 
 /// The pause between two subscriptions, as in the real backend.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -21,22 +20,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The server's end of a subscription.
 struct Channel {
     process: Arc<Process>,
-    server: usize,
     messages: mpsc::UnboundedSender<Message>,
 }
 
 struct Message {
     arrives: Moment,
-    /// The server, and its time at the grant.
-    server: usize,
-    granted: u64,
-    grant: Grant,
+    wake_up: WakeUp,
 }
 
-/// Makes sure that this process hears of the grants to its attempts; answers once that is confirmed.
+/// Makes sure that this process receives the wake-ups of its attempts; answers once that is confirmed.
 pub(super) async fn listen(process: &Arc<Process>, origin: Origin, events: Weak<dyn Events>) {
-    let is_started = mem::replace(&mut process.subscription().is_started, true);
-    if !is_started {
+    if process.subscription().origin.replace(origin).is_none() {
         drop(tokio::spawn(subscribe_always(Arc::clone(process), origin, events)));
     }
     loop {
@@ -49,27 +43,14 @@ pub(super) async fn listen(process: &Arc<Process>, origin: Origin, events: Weak<
     }
 }
 
-/// Each time with an origin that is drawn then, and with those of the attempts that wait already.
 async fn subscribe_always(process: Arc<Process>, origin: Origin, events: Weak<dyn Events>) {
-    let mut last = None;
     while events.strong_count() > 0 {
-        let is_same = mem::take(&mut process.subscription().keeps_origin);
-        let current = match last {
-            None => origin,
-            Some(last) if is_same => last,
-            Some(_) => Origin::draw().unwrap(),
-        };
-        process.subscription().origins.insert(current);
-        let mut origins =
-            events.upgrade().map_or_else(BTreeSet::new, |events| events.waiting_origins());
-        origins.extend(last.into_iter().chain([current]));
-        let (channels, messages) = subscribe(&process, origins).await;
-        last = Some(current);
+        let (channels, messages) = subscribe(&process, origin).await;
         process.world.note(|_| format!("p{} is subscribed", process.number));
         process.subscription().is_confirmed = true;
         process.confirmed.notify_waiters();
         if let Some(events) = events.upgrade() {
-            events.on_resubscribed(Some(current), &|_| true);
+            events.on_resubscribed(&|_| true);
         }
         let receiving = tokio::spawn(receive(Arc::clone(&process), messages, Weak::clone(&events)));
         process.broken.notified().await;
@@ -84,7 +65,7 @@ async fn subscribe_always(process: Arc<Process>, origin: Origin, events: Weak<dy
 
 async fn subscribe(
     process: &Arc<Process>,
-    origins: BTreeSet<Origin>,
+    origin: Origin,
 ) -> (Vec<Arc<Channel>>, mpsc::UnboundedReceiver<Message>) {
     process.learn_primary();
     let (sender, messages) = mpsc::unbounded_channel();
@@ -92,11 +73,9 @@ async fn subscribe(
     for server in process.servers() {
         process.reach_server(server, Lane::Background).await;
         let (process, messages) = (Arc::clone(process), sender.clone());
-        let channel = Arc::new(Channel { process: Arc::clone(&process), server, messages });
-        for origin in &origins {
-            let weak: Weak<Channel> = Arc::downgrade(&channel);
-            answer(process.world.store(server).listen(*origin, weak));
-        }
+        let channel = Arc::new(Channel { process: Arc::clone(&process), messages });
+        let weak: Weak<Channel> = Arc::downgrade(&channel);
+        answer(process.world.store(server).listen(origin, weak));
         channels.push(channel);
     }
     process.reach_process(Lane::Background).await;
@@ -104,16 +83,16 @@ async fn subscribe(
 }
 
 impl Events for Channel {
-    fn on_grant(&self, grant: Grant) {
+    fn on_wake_up(&self, wake_up: WakeUp) {
         let world = &self.process.world;
-        world.granted(self.server, &grant.key, grant.owner.as_ref(), grant.fence);
-        world.count("grants published");
+        world.count("wake-ups published");
         if self.process.subscription().is_deaf || self.process.life.is_over() {
-            return world.count("messages lost");
+            return world.count("wake-ups lost");
         }
-        let arrives = tokio_time().after(world.message_way());
-        let granted = world.servers[self.server].time();
-        drop(self.messages.send(Message { arrives, server: self.server, granted, grant }));
+        for _ in 0..world.copies_of_message() {
+            let arrives = tokio_time().after(world.message_way());
+            drop(self.messages.send(Message { arrives, wake_up: wake_up.clone() }));
+        }
     }
 }
 
@@ -123,19 +102,33 @@ async fn receive(
     mut messages: mpsc::UnboundedReceiver<Message>,
     events: Weak<dyn Events>,
 ) {
-    while let Some(Message { arrives, server, granted, grant }) = messages.recv().await {
+    while let Some(Message { arrives, wake_up }) = messages.recv().await {
         process.life.until(arrives).await;
         process.world.in_any_order().await;
-        let began = process.times(server).began(granted, tokio_time());
         process.world.note(|names| {
-            let (number, owner) = (process.number, names.of(grant.owner.as_ref()));
-            let how = if began.is_some() { "" } else { ", which is undated" };
-            format!("p{number} hears of the grant of {owner}{how}")
+            let (number, owner) = (process.number, names.of(wake_up.owner.as_ref()));
+            format!("p{number} receives the wake-up of {owner}")
         });
-        let counts_from = began.map_or(tokio_time(), |began| began.counts_from);
-        let since = began.map(|began| began.since);
         if let Some(events) = events.upgrade() {
-            events.on_grant(Grant { since, counts_from, ..grant });
+            events.on_wake_up(wake_up);
         }
+    }
+}
+
+/// Someone publishes that a lock is kept for its owner, or for one who waits for it, whoever that is.
+pub(super) fn forge(process: &Process, key: &'static str) {
+    let world = &process.world;
+    let owners: Vec<_> = world.owner(key).into_iter().chain(world.queue(key)).collect();
+    if owners.is_empty() {
+        return;
+    }
+    let at = world.roll(|dice| dice.below(owners.len() as u64));
+    let owner = OwnerToken::received(&owners[usize::try_from(at).unwrap()]);
+    world.count("wake-ups forged");
+    world.note(|names| {
+        format!("p{} receives a forged wake-up of {}", process.number, names.of(owner.as_ref()))
+    });
+    if let Some(events) = process.events() {
+        events.on_wake_up(WakeUp { key: lock_key(key), owner });
     }
 }

@@ -14,7 +14,7 @@ use super::trial::Outcome;
 const ENOUGH: u64 = 500;
 
 /// What a run would be worth nothing without.
-const EXPECTED: [&str; 32] = [
+const EXPECTED: [&str; 33] = [
     "all permits",
     "blocked runtimes",
     "calls behind a try",
@@ -22,10 +22,8 @@ const EXPECTED: [&str; 32] = [
     "calls done already",
     "calls that wait while a slot moves",
     "changes heard",
-    "claims",
     "extensions",
     "failovers heard of",
-    "grants published",
     "grants used",
     "guards dropped",
     "guards released",
@@ -33,7 +31,6 @@ const EXPECTED: [&str; 32] = [
     "locks forced",
     "locks lost",
     "locks lost by a switch",
-    "messages lost",
     "messages of operators lost",
     "moves of slots",
     "passes",
@@ -47,6 +44,10 @@ const EXPECTED: [&str; 32] = [
     "sync calls completed",
     "tries of a held lock",
     "wait limits reached",
+    "wake-ups doubled",
+    "wake-ups forged",
+    "wake-ups lost",
+    "wake-ups published",
 ];
 
 pub(super) struct Summary {

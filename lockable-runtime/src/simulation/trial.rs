@@ -21,6 +21,7 @@ use super::mix::{Fault, Mix, class};
 use super::order::Order;
 use super::panics::panics;
 use super::process::Process;
+use super::subscription::forge;
 use super::worker::Worker;
 use super::world::World;
 use crate::backend::Link;
@@ -241,9 +242,7 @@ impl Trial {
             Fault::Unsubscribe => process.broken.notify_one(),
             Fault::Deafen => drop(tokio::spawn(deafen(process))),
             Fault::Stall => world.any_server().stall_until(soon(&world, &[3_000])),
-            Fault::SetBack => {
-                world.any_server().set_clock_back(world.roll(|dice| dice.millis_below(30_000)));
-            }
+            Fault::Forge => forge(&process, world.struck_key()),
             Fault::Refuse => refuse(&world),
             Fault::FailOver => fail_over(&world),
             Fault::Move => move_slot(&world),

@@ -77,8 +77,6 @@ impl World {
         let servers = [Server::new(), Server::new()];
         // One calendar for both.
         servers[1].store.promote(servers[0].store.snapshot(), &servers[0].store);
-        let [_, other] = &servers;
-        other.set_clock_back(mix.behind);
         Arc::new(Self {
             servers,
             seats: Mutex::new(Seats::new(mix.topology)),
@@ -143,6 +141,15 @@ impl World {
     }
 
     /// How long a message of a grant is under way.
+    /// How often a message arrives: now and then twice.
+    pub(super) fn copies_of_message(&self) -> u64 {
+        let is_doubled = self.roll(|dice| dice.chance(self.mix.doubled_message));
+        if is_doubled {
+            self.count("wake-ups doubled");
+        }
+        1 + u64::from(is_doubled)
+    }
+
     pub(super) fn message_way(&self) -> Duration {
         let Mix { late_message, longest_message, .. } = self.mix;
         let is_calm = self.is_calm();

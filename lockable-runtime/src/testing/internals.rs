@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::backend::{
-    Acquisition, Attempt, Backend, Enqueued, Events, Fault, Grant, Renewal, Settings, open,
+    Acquisition, Attempt, Backend, Enqueued, Events, Fault, Grant, Renewal, Settings, WakeUp, open,
 };
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
@@ -33,9 +33,11 @@ pub struct Verbs {
 #[derive(Clone)]
 pub struct VerbAttempt(Arc<Attempt>);
 
-/// A lock that was handed to a waiter: its owner token, the first and the last of its fencing tokens, its TTL,
-/// and whether it is known from when on it counts.
-pub type GrantTo = (String, [u64; 2], Duration, bool);
+/// A lock that was granted to a waiter: its owner token, the first and the last of its fencing tokens, and its TTL.
+pub type GrantTo = (String, [u64; 2], Duration);
+
+/// A lock that is kept for a waiter: its key and the waiter's owner token.
+pub type WakeUpOf = (String, String);
 
 /// What a request for a place in the queue found.
 #[derive(Debug)]
@@ -48,18 +50,18 @@ pub enum Place {
 }
 
 /// Sends on what it hears.
-struct Sending(Sender<GrantTo>);
+struct Sending(Sender<WakeUpOf>);
 
 impl Events for Sending {
-    fn on_grant(&self, grant: Grant) {
+    fn on_wake_up(&self, WakeUp { key, owner }: WakeUp) {
         // A test that has ended needs no answer.
-        drop(self.0.send(grant_to(&grant)));
+        drop(self.0.send((key.as_str().to_owned(), owner.as_ref().to_owned())));
     }
 }
 
-fn grant_to(grant: &Grant) -> GrantTo {
-    let tokens = [grant.fence.first, grant.fence.last()];
-    (grant.owner.as_ref().to_owned(), tokens, grant.ttl.duration(), grant.since.is_some())
+fn grant_to(attempt: &VerbAttempt, grant: &Grant) -> GrantTo {
+    let tokens = [grant.fence().first, grant.fence().last()];
+    (attempt.owner().to_owned(), tokens, grant.ttl().duration())
 }
 
 /// The name of the fence counter that counts the grants of a lock.
@@ -193,7 +195,7 @@ impl Verbs {
     /// The backend's.
     pub async fn acquire(&self, attempt: &VerbAttempt) -> Result<Option<u64>, LockError> {
         match self.backend.try_acquire(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)? {
-            Acquisition::Granted { fencing_token, .. } => Ok(Some(fencing_token.into())),
+            Acquisition::Granted(grant) => Ok(Some(grant.fencing_token().into())),
             Acquisition::Busy | Acquisition::Done => Ok(None),
         }
     }
@@ -271,7 +273,7 @@ impl Verbs {
             .release_to(attempt, Arc::clone(&next.0))
             .await
             .map_err(Fault::into_error)?;
-        Ok((found, grant.as_ref().map(grant_to)))
+        Ok((found, grant.as_ref().map(|grant| grant_to(next, grant))))
     }
 
     /// The grant, or for how long another holder has the lock.
@@ -280,7 +282,7 @@ impl Verbs {
     /// The backend's.
     pub async fn enqueue(&self, attempt: &VerbAttempt) -> Result<Place, LockError> {
         Ok(match self.backend.enqueue(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)? {
-            Enqueued::Granted(grant) => Place::Granted(grant_to(&grant)),
+            Enqueued::Granted(grant) => Place::Granted(grant_to(attempt, &grant)),
             Enqueued::Queued { remaining } | Enqueued::Done { remaining } => {
                 Place::Queued(remaining)
             }
@@ -308,12 +310,12 @@ impl Verbs {
         self.backend.transfer(from, to).await.map_err(Fault::into_error)
     }
 
-    /// Sends the grants that are handed to the waiters of this process.
+    /// Sends the wake-ups of the waiters of this process.
     ///
     /// # Errors
     /// The backend's.
-    pub async fn listen(&mut self, grants: Sender<GrantTo>) -> Result<(), LockError> {
-        let listener = self.listener.insert(Arc::new(Sending(grants)));
+    pub async fn listen(&mut self, wake_ups: Sender<WakeUpOf>) -> Result<(), LockError> {
+        let listener = self.listener.insert(Arc::new(Sending(wake_ups)));
         let events = Arc::downgrade(listener) as Weak<dyn Events>;
         self.backend.listen(self.origin, events).await.map_err(Fault::into_error)
     }

@@ -165,7 +165,7 @@ impl TestLocks {
     fn take(&self, attempt: &Arc<Attempt>) -> OtherHolder {
         let memory = Arc::clone(&self.memory);
         let granted = wait_for(&memory, memory.try_acquire(Arc::clone(attempt)));
-        let is_granted = matches!(granted, Some(Ok(Acquisition::Granted { .. })));
+        let is_granted = matches!(granted, Some(Ok(Acquisition::Granted(_))));
         assert!(is_granted, "the lock `{}` has a holder already", attempt.key);
         OtherHolder { memory, attempt: Arc::clone(attempt) }
     }

@@ -11,7 +11,7 @@ use crate::types::permit::member;
 #[cfg(any(feature = "redis", lockable_internals, test))]
 use crate::types::{owner::ProcessId, permit::Family, slot::Slot, tag::tag, token::Origin};
 
-/// What the names begin with of companion keys, of the channels of grants, and of the keys of trials.
+/// What the names begin with of companion keys, of the channels of wake-ups, and of the keys of trials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Namespace(Arc<str>);
 
@@ -110,7 +110,7 @@ impl Namespace {
         format!("{self}:{{{}}}", tag(slot))
     }
 
-    /// Where the grants of that origin are published; the scripts write the same name.
+    /// Where the wake-ups of that origin are published; the scripts write the same name.
     pub(crate) fn channel(&self, origin: Origin) -> String {
         format!("{self}:grant:{origin}")
     }
@@ -120,13 +120,13 @@ impl Namespace {
         format!("{self}:revoke:{process}")
     }
 
-    /// Where the grants of that origin are published for the locks of a slot, on that slot.
+    /// Where the wake-ups of that origin are published for the locks of a slot, on that slot.
     pub(crate) fn shard_channel(&self, origin: Origin, slot: Slot) -> String {
         format!("{self}:grant:{origin}:{{{}}}", tag(slot))
     }
 }
 
-/// The kind of channels on which grants are published.
+/// The kind of channels on which wake-ups are published.
 #[cfg(feature = "redis")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channels {
@@ -138,8 +138,8 @@ pub(crate) enum Channels {
 
 #[cfg(feature = "redis")]
 impl Channels {
-    /// Where grants to the waiters of that process are published, for the locks of the slot.
-    pub(crate) fn of_grants(self, namespace: &Namespace, origin: Origin, slot: Slot) -> String {
+    /// Where the wake-ups of that process are published, for the locks of the slot.
+    pub(crate) fn of_wake_ups(self, namespace: &Namespace, origin: Origin, slot: Slot) -> String {
         match self {
             Self::Plain => namespace.channel(origin),
             Self::Sharded => namespace.shard_channel(origin, slot),

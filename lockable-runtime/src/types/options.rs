@@ -16,7 +16,7 @@ const LONGEST: u64 = i64::MAX.unsigned_abs() / 2;
 pub(crate) const FENCE_LIFE: u64 = 600_000;
 
 /// How long a lease lives in the backend, in whole milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ttl(u64);
 
 impl Ttl {
@@ -46,8 +46,8 @@ impl Ttl {
         Duration::from_millis(self.0)
     }
 
-    /// How long a lock is granted to a waiter that may not be there any more: its first second.
-    pub(crate) fn provisional(self) -> Self {
+    /// How long a lock is kept for a waiter, until it asks: it may not be there any more.
+    pub(crate) fn kept_turn(self) -> Self {
         Self(self.0.min(1_000))
     }
 

@@ -35,7 +35,8 @@ use crate::types::token::{FencingToken, OwnerToken};
 /// # What this does not guarantee
 /// - The hash shows no store that was replaced at the same address, and `memory://` is another store in each process. A
 ///   ticket for such a store is valid to the eye, and no lock is found for it.
-/// - The check sum finds damage, and no forgery: anyone can compute it.
+/// - The check sum finds damage, and no forgery: anyone can compute it. But a fencing token that no holder of the lock
+///   can have had, because the server has not counted up to it, is not used: the redeemed lock has a counted one.
 ///
 /// # Examples
 /// The text, and the ticket again:

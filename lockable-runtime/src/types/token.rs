@@ -175,7 +175,7 @@ impl Prefix {
     }
 }
 
-/// What the tokens of one locker's waiters begin with, and the address that their grants are sent to.
+/// What the tokens of one locker's waiters begin with, and the address that their wake-ups are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Origin(u64);
 
@@ -194,6 +194,7 @@ impl Origin {
     }
 
     /// The origin of a token that this crate made.
+    #[cfg(any(feature = "redis", test))]
     pub(crate) fn of(owner: &OwnerToken) -> Option<Self> {
         let (origin, _) = owner.as_ref().split_once('.')?;
         u64::from_str_radix(origin, 16).ok().map(Self)
@@ -209,40 +210,6 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
-    }
-}
-
-/// The origin of one locker's waiters, which is drawn again after each break of their subscription.
-///
-/// Two processes that were started from one image have broken subscriptions, so their waiters have
-/// different origins from then on, and neither takes the other's grants for its own.
-#[derive(Debug, Default)]
-pub(crate) struct CurrentOrigin(AtomicU64);
-
-impl CurrentOrigin {
-    /// Draws it at the first use.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
-    pub(crate) fn get(&self) -> Result<Origin, LockError> {
-        let current = self.0.load(Ordering::Acquire);
-        if current != 0 {
-            return Ok(Origin(current));
-        }
-        let drawn = Origin(Origin::draw()?.0.max(1));
-        let set = Ordering::AcqRel;
-        let order = Ordering::Acquire;
-        let first = self.0.compare_exchange(0, drawn.0, set, order);
-        Ok(first.map_or_else(Origin, |_| drawn))
-    }
-
-    pub(crate) fn set(&self, origin: Origin) {
-        self.0.store(origin.0, Ordering::Release);
-    }
-
-    /// Whether a token has the current origin.
-    pub(crate) fn is_of(&self, owner: &OwnerToken) -> bool {
-        Origin(self.0.load(Ordering::Acquire)).is_of(owner.as_ref())
     }
 }
 

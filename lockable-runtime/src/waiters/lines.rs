@@ -1,22 +1,22 @@
-//! The lines of one locker: performs what they decide, and brings them the answers and the grants.
+//! The lines of one locker: performs what they decide, and brings them the answers and the wake-ups.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use tokio::sync::oneshot;
 
 use super::holders::Holders;
 use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, RECHECK_INTERVAL, Waiter};
-use crate::backend::{Attempt, Enqueued, Events, Fault, Grant, Link, Revocation, Verb};
+use crate::backend::{Attempt, Enqueued, Events, Fault, Link, Revocation, Verb, WakeUp};
 use crate::lease::schedule::Cause;
 use crate::releaser::{Known, Releaser};
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::owner::NumberOfWaiter;
 use crate::types::permit::Family;
 use crate::types::slot::Slot;
-use crate::types::token::{CurrentOrigin, Origin, OwnerToken};
+use crate::types::token::{Origin, OwnerToken};
 use crate::worker::{Agent, InFlight, Worklist};
 
 pub(super) struct Lines {
@@ -24,7 +24,7 @@ pub(super) struct Lines {
     pub(super) holders: Holders,
     releaser: Arc<Releaser>,
     worklist: Worklist<LineKey, Line<Answer>>,
-    origin: CurrentOrigin,
+    origin: Origin,
     this: Weak<Self>,
 }
 
@@ -32,13 +32,13 @@ pub(super) struct Lines {
 pub(super) type Answer = oneshot::Sender<Result<Granted, LockError>>;
 
 impl Lines {
-    pub(super) fn new(link: Arc<Link>, releaser: Arc<Releaser>) -> Arc<Self> {
+    pub(super) fn new(link: Arc<Link>, releaser: Arc<Releaser>, origin: Origin) -> Arc<Self> {
         let lines = Arc::new_cyclic(|this| Self {
             holders: Holders::new(&link),
             worklist: Worklist::new(&link),
             link,
             releaser,
-            origin: CurrentOrigin::default(),
+            origin,
             this: Weak::clone(this),
         });
         let events = Weak::clone(&lines.this) as Weak<dyn Events>;
@@ -133,27 +133,12 @@ impl Lines {
         }));
     }
 
-    /// Brings a grant to its line, or releases it.
-    fn take(self: &Arc<Self>, grant: Grant) {
-        let line = self.line_of(&grant);
-        match self.on(&line, |line, now| line.granted(&grant, now)) {
-            Some(actions) => self.perform_all(&line, actions),
-            // With another origin it may be one to a process that was started from the same image.
-            None if !self.origin.is_of(&grant.owner) => {}
-            None => {
-                let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
-                unwanted.mark_sent(self.link.backend.now());
-                self.releaser.defer(unwanted, Known::Releasing);
-            }
-        }
-    }
-
-    /// The line that a grant is for: of its lock, or the lane whose attempt was granted this permit.
-    fn line_of(&self, grant: &Grant) -> LineKey {
-        let expects = |line: &Line<Answer>| line.expects(&grant.owner);
-        let lane = Family::of_permit(&grant.key)
-            .and_then(|_| self.worklist.look(|agenda| agenda.key_of(expects).cloned()));
-        lane.unwrap_or_else(|| LineKey::Lock(grant.key.clone()))
+    /// The line that waits as this attempt: a permit is called by its name, and its line is that of a lane.
+    fn line_of(&self, key: &LockKey, owner: &OwnerToken) -> LineKey {
+        let waits = |line: &Line<Answer>| line.place() == Some(owner);
+        let lane = Family::of_permit(key)
+            .and_then(|_| self.worklist.look(|agenda| agenda.key_of(waits).cloned()));
+        lane.unwrap_or_else(|| LineKey::Lock(key.clone()))
     }
 
     /// Makes the next attempt, if one is needed.
@@ -164,7 +149,7 @@ impl Lines {
         &self,
         line_key: &LineKey,
     ) -> Result<impl FnOnce(&Waiter<Answer>) -> Arc<Attempt>, LockError> {
-        let origin = self.origin.get()?;
+        let origin = self.origin;
         let number = NumberOfWaiter::draw()?;
         let line_key = line_key.clone();
         Ok(move |first: &Waiter<Answer>| {
@@ -181,11 +166,11 @@ impl Lines {
     /// Asks for the turn of an attempt, or for its place in the queue.
     ///
     /// The subscription comes first:
-    /// 1. the process subscribes to the channel of its grants, and the server confirms it;
+    /// 1. the process subscribes to the channel of its wake-ups, and the server confirms it;
     /// 2. the question is sent, and the attempt is queued;
-    /// 3. the grant is published, and received.
+    /// 3. the wake-up is published, and received.
     ///
-    /// The other way round, a grant between the two would reach no process.
+    /// The other way round, a wake-up between the two would reach no process.
     /// Tests: `a_call_hears_of_the_first_grant_at_once`, `an_unconfirmed_subscription_costs_at_most_one_recheck`.
     async fn ask(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
         let mut open = Open { lines: &self, attempt: &attempt, is_answered: false };
@@ -205,7 +190,7 @@ impl Lines {
         }
     }
 
-    /// Makes sure, before the first question, that grants are heard.
+    /// Makes sure, before the first question, that wake-ups are heard.
     ///
     /// A place that no message reaches is passed over, and asks again: so only a refusal is an error here.
     async fn listens(&self, attempt: &Attempt) -> Result<(), Fault> {
@@ -213,12 +198,11 @@ impl Lines {
             return Ok(());
         }
         let backend = &self.link.backend;
-        let Ok(origin) = self.origin.get() else { return Ok(()) };
         let events = Weak::clone(&self.this) as Weak<dyn Events>;
         let patience = RECHECK_INTERVAL;
         #[cfg(lockable_internals)]
         let patience = self.link.longer(patience);
-        let heard = within(|| backend.timer(patience), backend.listen(origin, events));
+        let heard = within(|| backend.timer(patience), backend.listen(self.origin, events));
         match heard.await {
             Some(Err(fault)) if fault.kind == LockErrorKind::Refused => Err(fault),
             _ => Ok(()),
@@ -256,15 +240,11 @@ impl Drop for Open<'_> {
 }
 
 impl Events for Lines {
-    fn on_grant(&self, grant: Grant) {
-        let Some(this) = self.this.upgrade() else { return };
-        let Some(confirmed) = self.link.backend.confirm(&grant) else { return this.take(grant) };
-        self.link.backend.detach(Box::pin(async move {
-            // One that does not count is as if its message were lost: the line asks again.
-            if confirmed.await.is_ok() {
-                this.take(grant);
-            }
-        }));
+    /// Anyone who may publish can send one, so it does nothing but make its line ask.
+    fn on_wake_up(&self, WakeUp { key, owner }: WakeUp) {
+        if let Some(this) = self.this.upgrade() {
+            this.act(&this.line_of(&key, &owner), |line, _| line.woken(&owner));
+        }
     }
 
     fn on_broken(&self, fault: &Fault, concerns: &dyn Fn(Slot) -> bool) {
@@ -273,16 +253,8 @@ impl Events for Lines {
         }
     }
 
-    fn waiting_origins(&self) -> BTreeSet<Origin> {
-        self.worklist
-            .look(|agenda| agenda.items().filter_map(|line| Origin::of(line.place()?)).collect())
-    }
-
-    fn on_resubscribed(&self, origin: Option<Origin>, concerns: &dyn Fn(Slot) -> bool) {
+    fn on_resubscribed(&self, concerns: &dyn Fn(Slot) -> bool) {
         let Some(this) = self.this.upgrade() else { return };
-        if let Some(origin) = origin {
-            this.origin.set(origin);
-        }
         let now = this.link.backend.now();
         let waits_there = |line: &mut Line<Answer>| line.slot().is_none_or(concerns);
         this.change(|agenda| agenda.schedule_where(now, waits_there));

@@ -19,11 +19,10 @@ use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::options::{Terms, Wait};
 use crate::types::owner::Held;
+use crate::types::token::Origin;
 
 pub(crate) use self::line::{Granted, Heard, RECHECK_INTERVAL};
 pub(crate) use self::stake::{Entered, Stake};
-#[cfg(lockable_internals)]
-pub use self::turn::CLAIMS;
 pub(crate) use self::turn::Turn;
 
 mod holders;
@@ -41,8 +40,8 @@ pub(crate) struct Waiters {
 }
 
 impl Waiters {
-    pub(crate) fn new(link: Arc<Link>, releaser: Arc<Releaser>) -> Self {
-        Self { lines: Lines::new(link, releaser) }
+    pub(crate) fn new(link: Arc<Link>, releaser: Arc<Releaser>, origin: Origin) -> Self {
+        Self { lines: Lines::new(link, releaser, origin) }
     }
 
     /// A call comes, which waits as it says.
@@ -90,7 +89,7 @@ impl Waiters {
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.
     ///
-    /// The call may have heard something of the lock just now, and may claim a lock that it was granted.
+    /// The call may have heard something of the lock just now.
     ///
     /// # Cancel safety
     /// A waiter that is dropped leaves its line at once, and a turn that arrives while it leaves is passed
@@ -100,7 +99,6 @@ impl Waiters {
         line: &'a LineKey,
         (stake, terms): (&Stake, &Terms),
         heard: Heard,
-        unclaimed: Option<Turn>,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
         let Terms { ttl, fair: is_fair, label, .. } = *terms;
@@ -113,8 +111,6 @@ impl Waiters {
             let behind = if is_first { stake.behind(line, now) } else { Behind::Holder };
             calls.joined(waiter, heard, behind, now);
         });
-        // The call is in line again before the answer can come.
-        unclaimed.into_iter().for_each(Turn::claim);
         let place = Place { lines: &self.lines, line, number, is_over: false };
         // No async fn, which would store the arguments for as long as it waits.
         async move {

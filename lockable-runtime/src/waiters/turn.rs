@@ -2,8 +2,6 @@
 
 use std::mem;
 use std::sync::Arc;
-#[cfg(lockable_internals)]
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::line::{Actions, Ending, Granted, Line};
 use super::lines::{Answer, Lines};
@@ -22,8 +20,9 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn new(lines: Arc<Lines>, mut granted: Granted) -> Self {
-        let permit = granted.permit.take().map(|permit| granted.attempt.with_permit(permit));
+    pub(super) fn new(lines: Arc<Lines>, granted: Granted) -> Self {
+        let permit =
+            granted.grant.permit().cloned().map(|permit| granted.attempt.with_permit(permit));
         let held = permit.unwrap_or_else(|| Arc::clone(&granted.attempt));
         Self { lines, granted, held, is_over: false }
     }
@@ -41,12 +40,6 @@ impl Turn {
         self.is_over = actions.deliver.is_some();
         self.lines.perform_all(&line, actions);
         self.is_over
-    }
-
-    /// Claims the lock for its call, which has joined the line again: the grant cannot be relied on.
-    pub(super) fn claim(self) {
-        count_claim();
-        self.end(Line::claimed);
     }
 
     /// The lock was lost.
@@ -112,15 +105,3 @@ impl Drop for Releasing<'_> {
         self.lines.act(&self.attempt.line(), |line, now| line.released(self.attempt, ending, now));
     }
 }
-
-/// How many grants this process has claimed, for those who want to know whether a run of theirs had any.
-#[cfg(lockable_internals)]
-pub static CLAIMS: AtomicU64 = AtomicU64::new(0);
-
-#[cfg(lockable_internals)]
-fn count_claim() {
-    CLAIMS.fetch_add(1, Ordering::Relaxed);
-}
-
-#[cfg(not(lockable_internals))]
-fn count_claim() {}

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use super::state::{Counting, Lock, Place, State, TURN};
 use crate::backend::{
-    Acquisition, Attempt, Enqueued, Events, Grant, Release, Renewal, Renewed, Reserved,
+    Acquisition, Attempt, Enqueued, Events, Grant, Release, Renewal, Renewed, Reserved, WakeUp,
 };
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
-use crate::types::options::Ttl;
 use crate::types::owner::Held;
 use crate::types::permit::Family;
-use crate::types::token::{FencingToken, Origin, OwnerToken};
+use crate::types::token::{Origin, OwnerToken};
 
 /// One verb at work on one key, at one moment.
 pub(super) struct Change<'a> {
@@ -23,12 +22,12 @@ pub(super) struct Change<'a> {
     counting: &'a mut Counting,
     listeners: &'a [(Origin, Weak<dyn Events>)],
     now: Moment,
-    /// The grant that this handed off, for the listener to hear of when the state is unlocked.
+    /// The wake-up of whom this has kept the lock for; it is sent when the state is unlocked.
     hand_off: Option<HandOff>,
 }
 
-/// A grant to the waiter of a locker, which is published outside of the store's lock.
-pub(super) type HandOff = (Arc<dyn Events>, Grant);
+/// A wake-up of the waiter of a locker, which is sent outside of the store's lock.
+pub(super) type HandOff = (Arc<dyn Events>, WakeUp);
 
 impl State {
     /// What a verb of one lock finds, and what it hands off.
@@ -82,9 +81,9 @@ impl<'a> Change<'a> {
             self.mark_busy(attempt);
             return if self.is_done() { Acquisition::Done } else { Acquisition::Busy };
         }
-        let fencing_token = FencingToken::new(self.counting.reserve(attempt, 1, self.now));
-        let permit = self.permit.clone();
-        Acquisition::Granted { fencing_token, since, permit }
+        let fence = Reserved::single(self.count(attempt));
+        let grant = Grant::answered(attempt, fence, since);
+        Acquisition::Granted(grant.of_permit(self.permit.clone()))
     }
 
     pub(super) fn enqueue(&mut self, attempt: &Arc<Attempt>) -> Enqueued {
@@ -94,14 +93,11 @@ impl<'a> Change<'a> {
         self.place.lock.take_if(|lock| lock.ends <= now);
         let first = self.place.queue.front();
         if self.place.lock.is_none() && first.is_some_and(|first| first.owner != attempt.owner) {
-            // A grant to this attempt itself is repeated below, for the whole lease.
             self.hand_on(Some(attempt));
         }
-        if let Some(lock) = self.take(attempt) {
-            // It may have been handed to the attempt a while ago.
-            lock.prolong(attempt.ttl, now);
+        if let Some(grant) = self.grant(attempt) {
             self.place.withdraw(attempt);
-            return Enqueued::Granted(self.grant(attempt, now, attempt.ttl));
+            return Enqueued::Granted(grant);
         }
         self.place.join(attempt);
         self.mark_busy(attempt);
@@ -152,6 +148,10 @@ impl<'a> Change<'a> {
         Renewed::Held
     }
 
+    pub(super) fn count(&mut self, attempt: &Attempt) -> u64 {
+        self.counting.reserve(attempt, 1, self.now)
+    }
+
     /// Releases, and queues the next attempt behind the others, where there is one. The grant is that of
     /// the next attempt, when its turn has come at once.
     pub(super) fn release(
@@ -160,18 +160,17 @@ impl<'a> Change<'a> {
         next: Option<&Arc<Attempt>>,
     ) -> (Release, Option<Grant>) {
         if let Some(next) = next {
-            let since = next.mark_sent(self.now);
+            next.mark_sent(self.now);
             if self.is_held_by(next) {
-                // A repeated request finds what the first one did.
-                let grant = self.grant(next, since, next.ttl.provisional());
-                return (Release::Released, Some(grant));
+                // A repeated request finds what the first one did; or another release has kept the lock for it.
+                return (Release::Released, self.grant(next));
             }
             self.place.join(next);
         }
         let released = self.end_hold(attempt);
         let is_free = released == Release::Released && self.place.lock.is_none();
-        let grant = if is_free { self.hand_on(next.map(|next| &**next)) } else { None };
-        (released, grant)
+        let is_turn = is_free && self.hand_on(next.map(|next| &**next));
+        (released, next.filter(|_| is_turn).and_then(|next| self.grant(next)))
     }
 
     pub(super) fn inspect(&self) -> Option<Held> {
@@ -211,23 +210,22 @@ impl<'a> Change<'a> {
         Release::Released
     }
 
-    /// Gives a free lock to the first waiter that can hear of it. The attempt that asks hears of it by the
-    /// answer, which is the grant that this returns.
-    fn hand_on(&mut self, asking: Option<&Attempt>) -> Option<Grant> {
+    /// Keeps a free lock for the first waiter that can be woken. Returns whether its turn is that of the attempt that
+    /// asks, for which the lock stays free.
+    fn hand_on(&mut self, asking: Option<&Attempt>) -> bool {
         while let Some(next) = self.place.queue.pop_front() {
-            let asks = asking.is_some_and(|asking| asking.owner == next.owner);
-            let listener = if asks { None } else { self.listener(&next.owner) };
-            if !asks && listener.is_none() {
-                continue;
+            if asking.is_some_and(|asking| asking.owner == next.owner) {
+                return true;
             }
-            let ttl = next.ttl.provisional();
-            self.place.lock = Some(Lock::held(&next.owner, self.now.after(ttl.duration())));
-            let grant = self.grant(&next, self.now, ttl);
-            let Some(listener) = listener else { return Some(grant) };
-            self.hand_off = Some((listener, grant));
-            return None;
+            if let Some(listener) = self.listener(&next.owner) {
+                let ends = self.now.after(next.kept_turn.duration());
+                self.place.lock = Some(Lock::held(&next.owner, ends));
+                let key = self.permit.clone().unwrap_or_else(|| next.key.clone());
+                self.hand_off = Some((listener, WakeUp { key, owner: next.owner.clone() }));
+                return false;
+            }
         }
-        None
+        false
     }
 
     pub(super) fn is_held_by(&self, attempt: &Attempt) -> bool {
@@ -250,10 +248,12 @@ impl<'a> Change<'a> {
         of_owner.and_then(|(_, listener)| listener.upgrade())
     }
 
-    /// The grant of a lock that the attempt holds now.
-    fn grant(&mut self, attempt: &Attempt, since: Moment, ttl: Ttl) -> Grant {
-        let fence = self.counting.reserve(attempt, TURN, self.now);
-        let permit = self.permit.clone();
-        Grant::answered(attempt, Reserved::turn(fence), since, ttl).of_permit(permit)
+    /// The grant of a lock that is the attempt's, or free: it lasts for the whole lease from now on.
+    fn grant(&mut self, attempt: &Attempt) -> Option<Grant> {
+        let now = self.now;
+        self.take(attempt)?.prolong(attempt.ttl, now);
+        let fence = self.counting.reserve(attempt, TURN, now);
+        let grant = Grant::answered(attempt, Reserved::turn(fence), now);
+        Some(grant.of_permit(self.permit.clone()))
     }
 }

@@ -101,11 +101,11 @@ impl Memory {
         self.change(key, |change| change.evict().is_some())
     }
 
-    /// Does this to a key. The listener hears of the grant that was handed off when the state is unlocked.
+    /// Does this to a key. The wake-up is sent when the state is unlocked.
     fn change<T>(&self, key: LockKey, verb: impl FnOnce(&mut Change<'_>) -> T) -> T {
         let (found, hand_off) = self.state().change(key, verb);
-        if let Some((listener, grant)) = hand_off {
-            listener.on_grant(grant);
+        if let Some((listener, wake_up)) = hand_off {
+            listener.on_wake_up(wake_up);
         }
         found
     }
@@ -187,6 +187,10 @@ impl Backend for Arc<Memory> {
 
     fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
         self.reply(from.key.clone(), move |change| change.transfer(&from, &to))
+    }
+
+    fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64> {
+        self.reply(attempt.key.clone(), move |change| change.count(&attempt))
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
@@ -300,8 +304,8 @@ mod tests {
     }
 
     fn token(acquisition: &Acquisition) -> u64 {
-        let Acquisition::Granted { fencing_token, .. } = acquisition else { panic!("busy") };
-        (*fencing_token).into()
+        let Acquisition::Granted(grant) = acquisition else { panic!("busy") };
+        grant.fencing_token().into()
     }
 
     #[test]

@@ -7,7 +7,6 @@ use super::change::{Change, HandOff};
 use super::state::State;
 use crate::backend::{Acquisition, Attempt, Enqueued, Release};
 use crate::types::clock::tokio_time;
-use crate::types::token::FencingToken;
 
 /// The permits that an attempt may have.
 struct Permits<'a> {
@@ -40,9 +39,7 @@ impl Memory {
             self.leave_permits(attempt);
             return Acquisition::Busy;
         };
-        let since = attempt.sent_at().unwrap_or_default();
-        let fencing_token = FencingToken::new(grant.fence.first);
-        Acquisition::Granted { fencing_token, since, permit: Some(grant.key) }
+        Acquisition::Granted(grant)
     }
 
     pub(super) fn enqueue_for_permit(&self, attempt: &Arc<Attempt>) -> Enqueued {
@@ -84,8 +81,8 @@ impl Memory {
         let found = verb(&mut permits);
         let hand_offs = permits.hand_offs;
         drop(state);
-        for (listener, grant) in hand_offs {
-            listener.on_grant(grant);
+        for (listener, wake_up) in hand_offs {
+            listener.on_wake_up(wake_up);
         }
         found
     }

@@ -29,7 +29,7 @@ pub(super) struct State {
     /// The queues of permits, by the key behind which their names have a number.
     pub(super) queues: HashMap<LockKey, VecDeque<Arc<Attempt>>>,
     pub(super) counting: Counting,
-    /// Who receives grants, by the origin of the owner tokens.
+    /// Who receives wake-ups, by the origin of the owner tokens.
     pub(super) listeners: Vec<(Origin, Weak<dyn Events>)>,
     /// Those that are sent what operators send.
     pub(super) lockers: Vec<Weak<dyn Events>>,

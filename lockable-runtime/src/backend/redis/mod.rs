@@ -15,8 +15,8 @@ use self::route::{Ran, Router};
 use self::topology::Topology;
 use self::verbs::{Acquire, AnyTaken, Enqueue, Inspect, Leave, ReleaseTo, Transfer};
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Release,
-    Renewal, Renewed, Reply, Settings,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Epoch, Events, Fault, Grant,
+    Release, Renewal, Renewed, Reply, Settings,
 };
 use crate::background::background;
 use crate::check::Role;
@@ -32,7 +32,7 @@ mod batch;
 mod check;
 mod connect;
 mod fault;
-mod known;
+mod fences;
 mod pubsub;
 mod route;
 mod topology;
@@ -43,8 +43,6 @@ pub(crate) use self::route::sure;
 
 #[cfg(test)]
 pub(crate) use self::connect::address::Address;
-#[cfg(test)]
-pub(crate) use self::known::times::Times;
 #[cfg(test)]
 pub(crate) use self::route::Before;
 #[cfg(test)]
@@ -90,8 +88,8 @@ impl Redis {
         &self.router.topology
     }
 
-    /// Connects the background to the new primary, before renewals need that, and releases once more what was
-    /// released last, because the new primary may not know that.
+    /// Connects the background to the new primary, before renewals need that, and ends once more what has ended last,
+    /// because the new primary may not know that.
     async fn move_in(self) {
         let Some(latest) = &self.topology().latest_releases else { return };
         // A fault shows at the first release, and in the next request.
@@ -102,27 +100,43 @@ impl Redis {
         let mut running = JoinSet::new();
         for attempt in latest.take() {
             if running.len() >= MAX_REPEATED_AT_ONCE
-                && !matches!(running.join_next().await, Some(Ok(Some(Ok(_)))))
+                && !matches!(running.join_next().await, Some(Ok(Some(Ok(())))))
             {
                 return;
             }
             let opener = opener.clone();
-            let release = self.release(attempt);
-            running.spawn(async move { opener.within(limit, release).await });
+            let again = self.end_again(attempt);
+            running.spawn(async move { opener.within(limit, again).await });
         }
         running.join_all().await;
     }
 
-    /// The grant, once it counts.
-    async fn confirmed(&self, grant: Grant) -> Result<Grant, Fault> {
-        if let Some(confirmed) = self.confirm(&grant) {
-            confirmed.await?;
-        }
-        Ok(grant)
+    /// Releases the attempt once more, and takes it out of the queue.
+    fn end_again(&self, attempt: Arc<Attempt>) -> Reply<()> {
+        let (released, left) =
+            (self.release(Arc::clone(&attempt)), self.leave(Arc::clone(&attempt)));
+        Box::pin(async move {
+            released.await?;
+            if attempt.was_queued() { left.await } else { Ok(()) }
+        })
     }
 
-    /// A release was answered.
-    fn released(&self, attempt: Arc<Attempt>, found: Release) {
+    /// The grant, once it counts, for as long as the epoch lasts in which it was made.
+    async fn confirmed(
+        &self,
+        attempt: Arc<Attempt>,
+        grant: Grant,
+        epoch: Option<Arc<Epoch>>,
+    ) -> Result<Grant, Fault> {
+        if self.router.confirms() {
+            let permit = grant.permit().cloned().map(|permit| attempt.with_permit(permit));
+            Box::pin(self.router.confirm(permit.unwrap_or(attempt))).await?;
+        }
+        Ok(grant.of_epoch(epoch))
+    }
+
+    /// A release was answered, or a withdrawal.
+    fn ended(&self, attempt: Arc<Attempt>, found: Release) {
         if let (Release::Released, Some(latest)) = (found, &self.topology().latest_releases) {
             latest.add(attempt, boot_time());
         }
@@ -134,17 +148,16 @@ const MAX_REPEATED_AT_ONCE: usize = 128;
 
 impl Backend for Redis {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
-        let router = self.router.clone();
-        let slot = attempt.slot;
+        let this = self.clone();
         Box::pin(async move {
-            let found = router.run(slot, &Acquire(&attempt)).await?.found;
-            if let Acquisition::Granted { permit, .. } = &found
-                && router.confirms()
-            {
-                let permit = permit.clone().map(|permit| attempt.with_permit(permit));
-                Box::pin(router.confirm(permit.unwrap_or(attempt))).await?;
+            let Ran { found, epoch, .. } =
+                this.router.run(attempt.slot, &Acquire(&attempt)).await?;
+            match found {
+                Acquisition::Granted(grant) => {
+                    this.confirmed(attempt, grant, epoch).await.map(Acquisition::Granted)
+                }
+                found => Ok(found),
             }
-            Ok(found)
         })
     }
 
@@ -153,7 +166,7 @@ impl Backend for Redis {
         Box::pin(async move {
             let ran = this.router.run(attempt.slot, &verbs::Release(&attempt)).await?;
             let found = sure(ran.found, &ran.before, this.name())?;
-            this.released(attempt, found);
+            this.ended(attempt, found);
             Ok(found)
         })
     }
@@ -165,16 +178,14 @@ impl Backend for Redis {
     ) -> Reply<(Release, Option<Grant>)> {
         let this = self.clone();
         Box::pin(async move {
-            let sent = boot_time();
-            next.mark_sent(sent);
-            let release = ReleaseTo { router: &this.router, attempt: &attempt, next: &next, sent };
-            let Ran { found, before } = this.router.run(attempt.slot, &release).await?;
+            let release = ReleaseTo { router: &this.router, attempt: &attempt, next: &next };
+            let Ran { found, before, epoch } = this.router.run(attempt.slot, &release).await?;
             let (found, grant) = found;
             let found = sure(found, &before.map(|(found, _)| found), this.name())?;
-            this.released(attempt, found);
+            this.ended(attempt, found);
             let grant = match grant {
                 // One that does not count is as if it were not known: its line asks again.
-                Some(grant) => this.confirmed(grant).await.ok(),
+                Some(grant) => this.confirmed(next, grant, epoch).await.ok(),
                 None => None,
             };
             Ok((found, grant))
@@ -185,25 +196,22 @@ impl Backend for Redis {
         let this = self.clone();
         Box::pin(async move {
             let enqueue = Enqueue { router: &this.router, attempt: &attempt };
-            match this.router.run(attempt.slot, &enqueue).await?.found {
-                Enqueued::Granted(grant) => Ok(Enqueued::Granted(this.confirmed(grant).await?)),
+            let Ran { found, epoch, .. } = this.router.run(attempt.slot, &enqueue).await?;
+            match found {
+                Enqueued::Granted(grant) => {
+                    this.confirmed(attempt, grant, epoch).await.map(Enqueued::Granted)
+                }
                 waiting => Ok(waiting),
             }
         })
     }
 
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
-        let router = self.router.clone();
-        Box::pin(async move { router.run(attempt.slot, &Leave(&attempt)).await.map(drop) })
-    }
-
-    fn confirm(&self, grant: &Grant) -> Option<Reply<()>> {
-        let router = self.router.clone();
-        router.confirms().then(|| {
-            let attempt = Attempt::owned(grant.key.clone(), grant.ttl, grant.owner.clone());
-            let confirmed = async move { router.confirm(Arc::new(attempt)).await };
-            let confirmed: Reply<()> = Box::pin(confirmed);
-            confirmed
+        let this = self.clone();
+        Box::pin(async move {
+            this.router.run(attempt.slot, &Leave(&attempt)).await?;
+            this.ended(attempt, Release::Released);
+            Ok(())
         })
     }
 
@@ -233,6 +241,11 @@ impl Backend for Redis {
             }
             Ok(found)
         })
+    }
+
+    fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64> {
+        let router = self.router.clone();
+        Box::pin(async move { router.count(&attempt).await })
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
@@ -292,10 +305,6 @@ impl Environment for Redis {
 
     fn report_to(&self, events: Weak<dyn Events>) {
         self.topology().opener.reports.go_to(events);
-    }
-
-    fn moved_at(&self, slot: Slot) -> Moment {
-        self.topology().moved_at(slot)
     }
 
     fn place(&self, slot: Slot) -> usize {

@@ -11,8 +11,8 @@ use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
 use super::wire::permits::{Asker, LeaveAll, OneOf};
 use super::wire::script::{self, Call as _, QueueReply};
-use crate::backend::{self, Acquisition, Attempt, Enqueued, Fault, Grant, Renewed, Reserved};
-use crate::types::clock::{Moment, boot_time};
+use crate::backend::{self, Acquisition, Attempt, Enqueued, Fault, Grant, Renewed};
+use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
 use crate::types::owner::Held;
 
@@ -33,9 +33,8 @@ impl Verb for Acquire<'_> {
         self.0.mark_sent(boot_time());
         for attempt in own_first(router, self.0).await? {
             let found = router.acquire_in_parts(&attempt).await?;
-            if let Acquisition::Granted { fencing_token, since, .. } = found {
-                let permit = Some(attempt.key.clone());
-                return Ok(Acquisition::Granted { fencing_token, since, permit });
+            if let Acquisition::Granted(grant) = found {
+                return Ok(Acquisition::Granted(grant.of_permit(Some(attempt.key.clone()))));
             }
         }
         Ok(Acquisition::Busy)
@@ -95,22 +94,18 @@ pub(super) struct ReleaseTo<'a> {
     pub(super) router: &'a Router,
     pub(super) attempt: &'a Attempt,
     pub(super) next: &'a Attempt,
-    /// When the first request was sent, which may be the one that has handed the lock off.
-    pub(super) sent: Moment,
 }
 
 impl Verb for ReleaseTo<'_> {
     type Found = (backend::Release, Option<Grant>);
 
     async fn whole(&self, connection: &Arc<Connection>) -> Result<Self::Found, Failed> {
-        let Self { router, attempt, next, sent } = *self;
+        let Self { router, attempt, next } = *self;
         router.topology.start_listening_for(next);
+        let sent = boot_time();
+        next.mark_sent(sent);
         let (found, handed) = releases::release_one(connection, attempt, Some(next)).await?;
-        let grant = handed.map(|(fence, time)| {
-            connection.learn(sent, time);
-            Grant::answered(next, Reserved::at(fence, time), sent, next.ttl.provisional())
-        });
-        Ok((found, grant))
+        Ok((found, handed.map(|fence| Grant::answered(next, fence, sent))))
     }
 
     /// The next attempt waits in no queue, and tries again within a second.
@@ -138,19 +133,13 @@ impl Verb for Enqueue<'_> {
         attempt.mark_sent(sent);
         let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt);
         let place = match Asker::of(attempt) {
-            None => connection
-                .run(&script::Enqueue(attempt))
-                .await
-                .map(|(place, time)| (place, None, time)),
+            None => connection.run(&script::Enqueue(attempt)).await.map(|place| (place, None)),
             Some(asker) => connection.run(&OneOf(asker)).await,
         };
-        let (place, permit, time) = place.map_err(|failed| failed.map(words))?;
-        connection.learn(sent, time);
+        let (place, permit) = place.map_err(|failed| failed.map(words))?;
         Ok(match place {
             QueueReply::Granted { fence } => {
-                let fence = Reserved::at(fence, time);
-                let grant = Grant::answered(attempt, fence, sent, attempt.ttl);
-                Enqueued::Granted(grant.of_permit(permit))
+                Enqueued::Granted(Grant::answered(attempt, fence, sent).of_permit(permit))
             }
             QueueReply::Queued { remaining } => Enqueued::Queued { remaining },
             QueueReply::Done { remaining } => Enqueued::Done { remaining },
@@ -164,8 +153,8 @@ impl Verb for Enqueue<'_> {
         self.attempt.mark_sent(boot_time());
         for attempt in own_first(router, self.attempt).await? {
             let found = router.enqueue_in_parts(&attempt).await?;
-            if matches!(found, Enqueued::Granted(_)) {
-                return Ok(found);
+            if let Enqueued::Granted(grant) = found {
+                return Ok(Enqueued::Granted(grant.of_permit(Some(attempt.key.clone()))));
             }
         }
         Ok(Enqueued::Queued { remaining: None })

@@ -98,19 +98,15 @@ impl Drop for Schedule {
 mod tests {
     use super::*;
     use crate::backend::Attempt;
-    use crate::lease::Tenure;
     use crate::types::clock::tokio_time;
     use crate::types::key::LockKey;
     use crate::types::options::{Terms, Ttl};
-    use crate::types::token::FencingToken;
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_on_the_agenda_until_its_schedule_is_dropped() {
         let link = Arc::new(Link::in_memory());
         let attempt = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
-        let tenure = Tenure::whole(tokio_time(), Ttl::DEFAULT);
-        let (token, terms) = (FencingToken::new(1), Terms::default());
-        let lease = Lease::new(attempt, token, tenure, &terms, Arc::clone(&link));
+        let lease = Lease::granted(attempt, &Terms::default(), Arc::clone(&link));
         let (renewals, home) = (Renewals::new(link), Handle::current());
         let schedule = renewals.schedule(&lease, tokio_time(), &home);
         let leases = || renewals.task(&home).worklist().look(|agenda| agenda.len());

@@ -154,16 +154,15 @@ impl RenewalTask {
             if let Some(age) = age {
                 telemetry::held_long(lease.shown_key(), lease.fencing_token(), age);
             }
-            let patience = schedule::patience(lease.pace(), self.link.command_deadline);
+            let patience = schedule::patience(lease.ttl(), self.link.command_deadline);
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
             let place = self.link.backend.place(lease.attempt().slot);
             let (shortest, batch) = alike.entry((place, class)).or_insert((patience, Vec::new()));
             *shortest = patience.min(*shortest);
             let (ttl, rest) = match due {
-                Due::Renewal => (
-                    lease.needs_renewal().then_some(lease.ttl()),
-                    Ttl::with_usable(lease.remaining()),
-                ),
+                Due::Renewal => {
+                    (lease.renews().then_some(lease.ttl()), Ttl::with_usable(lease.remaining()))
+                }
                 Due::Look => (None, None),
             };
             batch.push(Asked { id, lease, due, ttl, rest });
@@ -242,7 +241,7 @@ impl RenewalTask {
         let now = self.link.backend.now();
         let deadline = self.link.command_deadline;
         self.schedule(batch, |asked, plan| {
-            let again = schedule::retry(sent, now, asked.lease.pace(), deadline);
+            let again = schedule::retry(sent, now, asked.lease.ttl(), deadline);
             plan.unanswered(asked.due, again)
         });
         let labels = batch.iter().map(|asked| asked.lease.shown_key().label);
@@ -307,9 +306,6 @@ fn report(answered: &[Answered<'_>], sent: Moment) {
 impl Asked {
     fn answered(&self, sent: Moment, outcome: Renewed) {
         let lease = &self.lease;
-        if self.ttl.is_some() {
-            lease.claim();
-        }
         lease.answered(sent, self.ttl, outcome);
     }
 }
@@ -350,12 +346,10 @@ mod tests {
     use super::*;
     use crate::backend::{Acquisition, Attempt, Slow};
     use crate::background::background;
-    use crate::lease::Tenure;
     use crate::types::clock::{skip, timer_on, tokio_time};
     use crate::types::key::LockKey;
     use crate::types::options::Terms;
     use crate::types::reporting::Reporting;
-    use crate::types::token::FencingToken;
 
     /// Drops another lease when it is woken.
     struct DropsLease(Arc<RenewalTask>, u64);
@@ -373,9 +367,8 @@ mod tests {
 
     /// Of a grant of now.
     fn lease(link: &Arc<Link>, attempt: &Arc<Attempt>, renew: bool) -> Lease {
-        let (attempt, ttl, token) = (Arc::clone(attempt), attempt.ttl, FencingToken::new(1));
-        let terms = Terms { ttl, renew, ..Terms::default() };
-        Lease::new(attempt, token, Tenure::whole(tokio_time(), ttl), &terms, Arc::clone(link))
+        let terms = Terms { ttl: attempt.ttl, renew, ..Terms::default() };
+        Lease::granted(Arc::clone(attempt), &terms, Arc::clone(link))
     }
 
     /// Goal: over a slow link, a lease that no answer reaches in time is renewed all the same.
@@ -387,7 +380,7 @@ mod tests {
         let link = Link::new(backend, Duration::from_secs(1), Reporting::default());
         let (link, attempt) = (Arc::new(link), attempt("k", 3_000));
         let granted = link.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
-        assert!(matches!(granted, Acquisition::Granted { .. }));
+        assert!(matches!(granted, Acquisition::Granted(_)));
         let lease = lease(&link, &attempt, true);
         let patience = schedule::patience(lease.ttl(), link.command_deadline);
         slow.renewal_takes.store(900, Relaxed);
@@ -410,7 +403,7 @@ mod tests {
         let mut leases = Vec::new();
         for attempt in &attempts {
             let granted = link.backend.try_acquire(Arc::clone(attempt)).await.unwrap();
-            assert!(matches!(granted, Acquisition::Granted { .. }));
+            assert!(matches!(granted, Acquisition::Granted(_)));
             let lease = lease(&link, attempt, true);
             task.schedule_new(&lease, schedule::due(tokio_time(), lease.ttl()));
             leases.push(lease);
@@ -418,44 +411,6 @@ mod tests {
         timer_on(&Handle::current(), Duration::from_secs(30)).await;
         let are_held: Vec<_> = leases.iter().map(Lease::is_held).collect();
         assert_eq!(are_held, [false, true]);
-    }
-
-    /// The lease of a lock that was handed off, for a second at first.
-    async fn provisional(link: &Arc<Link>) -> (Lease, Arc<RenewalTask>) {
-        let attempt = attempt("k", 10_000);
-        let granted = link.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
-        assert!(matches!(granted, Acquisition::Granted { .. }));
-        let (ttl, token) = (attempt.ttl, FencingToken::new(1));
-        let (since, terms) = (tokio_time(), Terms { ttl, ..Terms::default() });
-        let tenure = Tenure::whole(since, ttl.provisional());
-        let lease = Lease::new(attempt, token, tenure, &terms, Arc::clone(link));
-        let task = RenewalTask::new(link, &Handle::current());
-        task.schedule_new(&lease, schedule::due(since, tenure.ttl));
-        (lease, task)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_lease_that_was_claimed_is_left_alone() {
-        let link = Arc::new(Link::in_memory());
-        let (lease, task) = provisional(&link).await;
-        assert!(lease.needs_renewal());
-        timer_on(&Handle::current(), Duration::from_millis(500)).await;
-        assert!(!lease.needs_renewal() && lease.remaining() > Duration::from_secs(9));
-        assert_eq!(task.worklist.look(|agenda| agenda.next_due()), None);
-    }
-
-    /// Method: the first try is not answered, and the whole lease would allow it far more than a second.
-    #[tokio::test(start_paused = true)]
-    async fn a_claim_without_an_answer_is_repeated_in_time() {
-        let slow = Slow::open();
-        let backend = Arc::new(Arc::clone(&slow));
-        let link = Arc::new(Link::new(backend, Duration::from_secs(1), Reporting::default()));
-        slow.renewal_takes.store(3_600_000, Relaxed);
-        let (lease, _task) = provisional(&link).await;
-        timer_on(&Handle::current(), Duration::from_millis(420)).await;
-        slow.renewal_takes.store(0, Relaxed);
-        timer_on(&Handle::current(), Duration::from_secs(2)).await;
-        assert!(lease.is_held());
     }
 
     #[tokio::test(start_paused = true)]
@@ -470,6 +425,7 @@ mod tests {
         task.check_all(&|_| true, Cause::Connected);
         timer_on(&Handle::current(), Duration::from_secs(2)).await;
         assert!(lease.is_held() && lease.remaining() <= Duration::from_secs(3));
+        assert_eq!(task.worklist.look(|agenda| agenda.next_due()), None, "it is left alone");
     }
 
     /// Goal: a waker that hears of a loss may drop other leases at once, also when the loss is found

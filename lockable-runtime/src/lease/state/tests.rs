@@ -12,7 +12,7 @@ fn at(millis: u64) -> Moment {
 }
 
 fn lease() -> LeaseState {
-    LeaseState::new(Tenure::whole(at(0), TTL), None)
+    LeaseState::new(at(0), TTL, None)
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn an_end_is_near_by_the_deadline_or_by_the_longest_hold() {
     assert_eq!(lease.ending(none, none, at(9_897)), Ending::Far(millis(1)));
     let over = Ending::Over(Status::Lost(Loss::Deadline));
     assert_eq!(lease.ending(second, second, at(9_898)), over);
-    let mut limited = LeaseState::new(Tenure::whole(at(0), TTL), Some(at(5_000)));
+    let mut limited = LeaseState::new(at(0), TTL, Some(at(5_000)));
     assert_eq!(limited.ending(second, second, at(1_000)), Ending::Far(millis(3_000)));
     assert_eq!(limited.ending(second, second, at(4_500)), Ending::Near(millis(500)));
     assert_eq!(limited.ending(none, none, at(5_000)), Ending::Over(Status::MaxHoldReached));
@@ -120,7 +120,7 @@ fn a_failed_renewal_is_the_reason_until_an_answer() {
 
 #[test]
 fn the_longest_hold_stops_a_renewed_lease() {
-    let mut lease = LeaseState::new(Tenure::whole(at(0), TTL), Some(at(12_000)));
+    let mut lease = LeaseState::new(at(0), TTL, Some(at(12_000)));
     lease.renewed(at(9_000), TTL, at(9_001));
     assert_eq!(lease.status(at(11_999)), Status::Held(Duration::from_millis(1)));
     assert_eq!(lease.status(at(12_000)), Status::MaxHoldReached);
@@ -144,7 +144,7 @@ fn a_revoked_lease_is_held_until_its_release() {
 
 #[test]
 fn a_holder_that_was_asked_and_stays_is_renewed() {
-    let mut lease = LeaseState::new(Tenure::whole(at(0), TTL), Some(at(12_000)));
+    let mut lease = LeaseState::new(at(0), TTL, Some(at(12_000)));
     lease.revoke(&Reason::new("why"), at(5));
     lease.renewed(at(9_000), TTL, at(9_001));
     assert_eq!(lease.status(at(11_999)), Status::Revoked);
@@ -168,7 +168,7 @@ fn what_has_ended_is_not_revoked() {
         assert_eq!(lease.status(at(6)), before);
         assert_ne!(lease.reason, Some(Reason::new("late")));
     }
-    let mut lease = LeaseState::new(Tenure::whole(at(0), TTL), Some(at(5)));
+    let mut lease = LeaseState::new(at(0), TTL, Some(at(5)));
     assert!(!lease.revoke(&Reason::new("late"), at(5)));
     assert_eq!(lease.status(at(5)), Status::MaxHoldReached);
 }
@@ -265,7 +265,7 @@ proptest! {
         most in proptest::option::of(1_u64..60_000),
     ) {
         let hold_until = most.map(at);
-        let mut lease = LeaseState::new(Tenure::whole(at(0), TTL), hold_until);
+        let mut lease = LeaseState::new(at(0), TTL, hold_until);
         let valid_until = at(0).after(TTL.usable());
         let mut model = Model { valid_until, hold_until, is_revoked: false, over: None };
         let mut now = 0;

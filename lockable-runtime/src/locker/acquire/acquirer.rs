@@ -6,9 +6,11 @@ use std::time::Duration;
 use super::busy::Busy;
 use super::gate::Gate;
 use super::warners::Warners;
-use crate::backend::{Acquisition, Attempt, Fault, Link, Outcome, Question, Renewed};
+use crate::backend::{
+    Acquisition, Attempt, Fault, Grant, Link, Outcome, Question, Renewed, Reserved,
+};
 use crate::hold::guard::LockGuard;
-use crate::lease::{Lease, Tenure, schedule};
+use crate::lease::Lease;
 use crate::locker::inspect::inspect;
 use crate::releaser::{Known, Releaser};
 use crate::telemetry::{self, Hold};
@@ -21,7 +23,7 @@ use crate::types::options::Terms;
 use crate::types::owner::Held;
 use crate::types::permit::{Lane, Permits};
 use crate::types::ticket::Ticket;
-use crate::types::token::{FencingToken, Prefix, ReleasedBy};
+use crate::types::token::{Origin, Prefix, ReleasedBy};
 use crate::waiters::{Heard, Stake, Turn, Waiters};
 
 /// What all calls of one locker acquire with.
@@ -49,7 +51,7 @@ impl Acquirer {
     pub(crate) fn new(link: Arc<Link>) -> Result<Arc<Self>, LockError> {
         let prefix = Prefix::draw(link.backend.now())?;
         let releaser = Releaser::new(Arc::clone(&link));
-        let waiters = Waiters::new(Arc::clone(&link), Arc::clone(&releaser));
+        let waiters = Waiters::new(Arc::clone(&link), Arc::clone(&releaser), Origin::draw()?);
         let (gate, lanes) = (Gate::open(), AllLanes::default());
         let warners = Warners::default();
         Ok(Arc::new(Self { link, gate, releaser, waiters, warners, lanes, prefix }))
@@ -122,15 +124,15 @@ impl Acquirer {
                 let busy = self.busy(attempt.key.clone(), attempt.obstacle(), terms).await;
                 Ok(Answer::Busy(busy, stake))
             }
-            Ok(Acquisition::Granted { fencing_token, since, permit }) => {
-                let attempt = match permit {
+            Ok(Acquisition::Granted(grant)) => {
+                let attempt = match grant.permit() {
                     None => attempt,
                     Some(permit) => {
-                        stake.moves(&permit);
-                        attempt.with_permit(permit)
+                        stake.moves(permit);
+                        attempt.with_permit(permit.clone())
                     }
                 };
-                self.granted(attempt, fencing_token, since, terms, stake).map(Answer::Granted)
+                self.granted(&grant, attempt, terms, stake).map(Answer::Granted)
             }
             Err(fault) => {
                 stake.ends(Heard::Fault(Box::new(fault.clone())));
@@ -176,9 +178,7 @@ impl Acquirer {
         let attempt = Attempt::owned(key.clone(), terms.ttl, owner).labeled(terms.label);
         let attempt = Arc::new(attempt);
         match Asked::of_ticket(self, ticket, &attempt).answer().await {
-            Ok(Acquisition::Granted { fencing_token, since, .. }) => {
-                self.granted(attempt, fencing_token, since, terms, stake)
-            }
+            Ok(Acquisition::Granted(grant)) => self.granted(&grant, attempt, terms, stake),
             Ok(Acquisition::Busy | Acquisition::Done) => {
                 Err(LockError::lost(key.as_str(), REDEEMED).with_taken(true))
             }
@@ -224,18 +224,14 @@ impl Acquirer {
     /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.
     fn granted(
         &self,
+        grant: &Grant,
         attempt: Arc<Attempt>,
-        fencing_token: FencingToken,
-        since: Moment,
         terms: &Terms,
         stake: Stake,
     ) -> Result<LockGuard, LockError> {
-        let now = self.link.backend.now();
-        if now < since.after(terms.ttl.usable()) {
-            let hold = Hold::new(now, Duration::ZERO, terms.renew);
-            let tenure = Tenure::whole(since, terms.ttl);
-            let lease = self.lease(attempt, fencing_token, tenure, terms);
-            return Ok(self.guard(lease, tenure, terms, stake, hold, None));
+        if let Some(lease) = Lease::of(grant, Arc::clone(&attempt), terms, Arc::clone(&self.link)) {
+            let hold = Hold::new(self.link.backend.now(), Duration::ZERO, terms.renew);
+            return Ok(self.guard(lease, terms, stake, hold, None));
         }
         let error = LockError::too_late(attempt.key.as_str());
         // Most likely it has expired already, so the release need not report that.
@@ -243,30 +239,17 @@ impl Acquirer {
         Err(error)
     }
 
-    /// The lease of a grant, which may be for another time than the terms say.
-    pub(super) fn lease(
-        &self,
-        attempt: Arc<Attempt>,
-        fencing_token: FencingToken,
-        tenure: Tenure,
-        terms: &Terms,
-    ) -> Lease {
-        Lease::new(attempt, fencing_token, tenure, terms, Arc::clone(&self.link))
-    }
-
     /// The guard of a grant, in which the stake of its call is that of a holder from now on.
     pub(super) fn guard(
         &self,
         lease: Lease,
-        tenure: Tenure,
         terms: &Terms,
         mut stake: Stake,
         hold: Hold,
         turn: Option<Box<Turn>>,
     ) -> LockGuard {
-        let due = lease.needs_renewal().then(|| {
-            (schedule::due(tenure.since, tenure.ttl), self.link.backend.home(terms.caller_blocks))
-        });
+        let home = || self.link.backend.home(terms.caller_blocks);
+        let due = lease.renews().then(|| (lease.first_due(), home()));
         stake.holds(&lease, due);
         LockGuard::new(lease, Arc::clone(&self.releaser), stake, turn, hold)
     }
@@ -298,13 +281,18 @@ impl<'a> Asked<'a> {
         let link = &acquirer.link;
         let fencing_token = ticket.fencing_token();
         let of_ticket = Attempt::owned(ticket.key().clone(), attempt.ttl, ticket.owner());
+        let counted = link.backend.count_fence(Arc::clone(attempt));
         let found = link.backend.transfer(Arc::new(of_ticket), Arc::clone(attempt));
-        let since = Arc::clone(attempt);
+        let redeeming = Arc::clone(attempt);
         let reply = Box::pin(async move {
-            let found = found.await?;
-            let since = since.sent_at().unwrap_or_default();
-            match found {
-                Renewed::Held => Ok(Acquisition::Granted { fencing_token, since, permit: None }),
+            match found.await? {
+                Renewed::Held => {
+                    // No holder was given a token above that: it would have the resource refuse all later ones.
+                    let counted = counted.await?;
+                    let fence = Reserved::single(counted.min(fencing_token.into()));
+                    let sent = redeeming.sent_at().unwrap_or_default();
+                    Ok(Acquisition::Granted(Grant::answered(&redeeming, fence, sent)))
+                }
                 Renewed::Taken => Ok(Acquisition::Busy),
                 Renewed::Absent => {
                     let fault = Fault::new(LockErrorKind::Lost, OVER);

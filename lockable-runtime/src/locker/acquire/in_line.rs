@@ -11,7 +11,7 @@ use super::busy::Busy;
 use crate::backend::{Fault, Outcome};
 use crate::hold::guard::LockGuard;
 use crate::holder::Holder;
-use crate::lease::{Lease, Tenure, schedule};
+use crate::lease::Lease;
 use crate::telemetry::{self, Hold, Waiting};
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
@@ -39,14 +39,6 @@ pub(super) struct InLine<'a> {
     lost_turns: u32,
     /// What the call's own try has found, where that is no holder.
     obstacle: Option<Box<Holder>>,
-}
-
-/// Why a turn brought no guard.
-enum NoTurn {
-    /// Too much of its grant may be over.
-    Unclaimed(Turn),
-    /// A whole lease was granted, and was over when the answer came.
-    TooLate,
 }
 
 impl<'a> InLine<'a> {
@@ -125,23 +117,18 @@ impl<'a> InLine<'a> {
         let link = &self.acquirer.link;
         let waiters = &self.acquirer.waiters;
         let waiting = Waiting::start(&link.backend, self.shown_key());
-        let mut unclaimed = None;
         while self.lost_turns < LOST_TURNS {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
-            let is_claim = unclaimed.is_some();
             // The same from turn to turn: a call that lost one has its old place.
             let stake = (&self.stake, self.terms);
-            let turn = waiters.turn(self.line, stake, heard, unclaimed.take());
+            let turn = waiters.turn(self.line, stake, heard);
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
-            match self.begin(turn, is_claim, &waiting) {
-                Ok(guard) => {
-                    link.count(self.line.key(), Outcome::Granted);
-                    return Ok(guard);
-                }
-                Err(NoTurn::Unclaimed(turn)) => unclaimed = Some(turn),
-                Err(NoTurn::TooLate) => self.lost_turns += 1,
+            if let Some(guard) = self.begin(turn, &waiting) {
+                link.count(self.line.key(), Outcome::Granted);
+                return Ok(guard);
             }
+            self.lost_turns += 1;
         }
         Err(LockError::too_late(self.line.key().as_str()))
     }
@@ -150,48 +137,22 @@ impl<'a> InLine<'a> {
         self.has_tried && self.lost_turns == 0
     }
 
-    /// The guard of a turn, or why there is none.
-    ///
-    /// A grant that was long on its way, or that counts from an answer of long ago, is claimed first: the body
-    /// could have too little of it otherwise; the answer to a claim is taken for as long as it lasts. So is a grant of a
-    /// server that was left meanwhile, and the answer to a claim too: the next server may not know it.
-    fn begin(
-        &mut self,
-        turn: Turn,
-        is_claim: bool,
-        waiting: &Waiting<'_>,
-    ) -> Result<LockGuard, NoTurn> {
-        let Granted { since, ttl, fencing_token, is_passed_on, .. } = turn.granted;
-        let now = self.acquirer.link.backend.now();
-        let Some(since) = since else { return Err(NoTurn::Unclaimed(turn)) };
-        if now >= since.after(ttl.usable()) && is_claim {
+    /// The guard of a turn, unless its lease was over when the call received it.
+    fn begin(&mut self, turn: Turn, waiting: &Waiting<'_>) -> Option<LockGuard> {
+        let (link, attempt) = (&self.acquirer.link, Arc::clone(turn.held()));
+        let Granted { grant, is_passed_on, .. } = &turn.granted;
+        let Some(lease) = Lease::of(grant, attempt, self.terms, Arc::clone(link)) else {
             turn.lose();
-            return Err(NoTurn::TooLate);
-        }
-        let is_of_left = since < self.acquirer.link.backend.moved_at(turn.granted.attempt.slot);
-        if is_of_left || (now >= schedule::due(since, ttl) && !is_claim) {
-            return Err(NoTurn::Unclaimed(turn));
-        }
-        debug_assert!(now < since.after(ttl.usable()), "a guard of a lock that is not held");
-        let tenure = self.at_most_ttl(Tenure::whole(since, ttl));
+            return None;
+        };
+        let now = link.backend.now();
         let hold = Hold::new(now, waiting.until(now), self.terms.renew);
-        telemetry::handed_off(self.terms.label, is_passed_on);
-        let attempt = Arc::clone(turn.held());
+        telemetry::handed_off(self.terms.label, *is_passed_on);
         let mut stake = self.stake.take();
         if self.line.lane().is_some() {
-            stake.moves(&attempt.key);
+            stake.moves(lease.key());
         }
-        let lease = self.acquirer.lease(attempt, fencing_token, tenure, self.terms);
-        Ok(self.acquirer.guard(lease, tenure, self.terms, stake, hold, Some(Box::new(turn))))
-    }
-
-    /// The part of a grant that the call may use: another call of this process, which asked for longer,
-    /// may have been the first here.
-    fn at_most_ttl(&self, granted: Tenure) -> Tenure {
-        let now = self.acquirer.link.backend.now();
-        let ttl = self.terms.ttl;
-        let is_longer = granted.since.after(granted.ttl.usable()) > now.after(ttl.usable());
-        if is_longer { Tenure { since: now, ttl, ..granted } } else { granted }
+        Some(self.acquirer.guard(lease, self.terms, stake, hold, Some(Box::new(turn))))
     }
 
     /// Busy only where that is known: a backend that gives no answer may have a free lock.

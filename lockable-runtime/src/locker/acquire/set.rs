@@ -292,12 +292,12 @@ mod tests {
             last.release().await.unwrap();
         };
         let (set, ()) = tokio::join!(locker.lock_all(["a", "b"]).acquire(), release);
-        // The other one was granted just now, for a second that is claimed next.
+        // The other one was granted just now.
         let remaining = set.unwrap().leases()[0].remaining();
         assert!(remaining > 2 * third, "{remaining:?}");
     }
     /// Goal: a set that begins without one of its locks.
-    /// Method: the last one is handed off for a second, and each renewal takes as long as that.
+    /// Method: the last one is handed off, and each renewal takes longer than a lease.
     #[tokio::test(start_paused = true)]
     async fn a_set_begins_with_no_lease_that_has_ended_meanwhile() {
         let slow = Slow::open();

@@ -4,8 +4,8 @@
 //!
 //! | state | begins | ends |
 //! |---|---|---|
-//! | place | `came_due`, `ending`: the line asks; `claimed`: it asks again | it is granted, or no call waits |
-//! | turn | `granted`, `answered`: the first call has it, and after `passed` the next | `released`, `lost`, `deferred`, `returned`, `claimed` |
+//! | place | `came_due`, `ending`: the line asks, and again when it is `woken` | it is granted, or no call waits |
+//! | turn | `answered`: the first call has it, and after `passed` the next | `released`, `lost`, `deferred`, `returned` |
 //! | leftover | a place or turn ends while a question about it is under way | that was answered, or given up |
 
 use std::collections::VecDeque;
@@ -25,10 +25,10 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-/// A line asks by itself after this long, whether or not the message it waits for is lost: before a
-/// grant that it has not heard of ends, which lasts for a second.
+/// A line asks by itself after this long, whether or not the wake-up it waits for is lost: before a
+/// turn that is kept for it ends, which is after a second.
 ///
-/// See "What if the pub/sub message of a grant is lost?" in DESIGN.md.
+/// See "What if a wake-up is lost?" in DESIGN.md.
 pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 
 /// After this long without an answer, waiters end with an error.
@@ -60,7 +60,7 @@ impl<C> Line<C> {
         self.waiting.len()
     }
 
-    /// Whose grant this line waits for.
+    /// Whose turn this line waits for.
     pub(crate) fn place(&self) -> Option<&OwnerToken> {
         self.place.as_ref().map(|place| &place.attempt.owner)
     }
@@ -70,13 +70,7 @@ impl<C> Line<C> {
         self.place.as_ref().map(|place| &*place.attempt)
     }
 
-    /// Whether a grant to this owner is for this line.
-    pub(crate) fn expects(&self, owner: &OwnerToken) -> bool {
-        let turn = self.turn.as_ref().map(|turn| &turn.place);
-        self.place.iter().chain(turn).any(|place| place.attempt.owner == *owner)
-    }
-
-    /// The slot of the lock whose grant it waits for.
+    /// The slot of the lock that it waits for.
     pub(crate) fn slot(&self) -> Option<Slot> {
         self.place.as_ref().map(|place| place.attempt.slot)
     }
@@ -126,13 +120,13 @@ impl<C> Line<C> {
 
     /// A call leaves, from the line or with a turn that it has not received yet.
     ///
-    /// A grant may cross the withdrawal of the last call's place:
+    /// A wake-up may cross the withdrawal of the last call's place:
     /// 1. the call leaves, and the place is withdrawn;
-    /// 2. a release that reaches the backend first hands the lock off to the place, and publishes that;
-    /// 3. the withdrawal finds the lock granted, and hands it off again;
-    /// 4. the message finds no place: the grant is unwanted, and released once more, which changes nothing.
+    /// 2. a release that reaches the backend first keeps the lock for the place, and publishes that;
+    /// 3. the withdrawal finds the lock kept, and hands it off again;
+    /// 4. the wake-up finds no place, and changes nothing.
     ///
-    /// Tests: `a_grant_that_crosses_a_withdrawal_is_unwanted`, `a_grant_during_a_cancellation_reaches_the_next_waiter`.
+    /// Tests: `a_wake_up_that_crosses_a_withdrawal_changes_nothing`, `a_grant_during_a_cancellation_reaches_the_next_waiter`.
     pub(crate) fn left(&mut self, number: u64, now: Moment) -> Actions<C> {
         if let Ok(place) = self.waiting.binary_search_by_key(&number, |waiter| waiter.number) {
             drop(self.waiting.remove(place));
@@ -149,19 +143,17 @@ impl<C> Line<C> {
         make: impl FnOnce(&Waiter<C>) -> Arc<Attempt>,
     ) -> Option<Arc<Attempt>> {
         let first = self.waiting.front()?;
-        let new = |attempt| Place { attempt, questions: 0, is_unsure: false, fence: 0 };
-        let place = self.place.get_or_insert_with(|| new(make(first)));
-        Some(place.ask())
+        let place = self.place.get_or_insert_with(|| Place::new(make(first)));
+        Some(place.ask(&self.waiting))
     }
 
-    /// A message says that the lock was granted; `None` if no call of this line waits for that.
-    pub(crate) fn granted(&mut self, grant: &Grant, now: Moment) -> Option<Actions<C>> {
-        let turn = self.turn.as_mut().filter(|turn| turn.place.attempt.owner == grant.owner);
-        let repeated = turn.map(|turn| {
-            turn.repeated(grant);
-            Actions::default()
-        });
-        repeated.or_else(|| self.begin(grant, now))
+    /// A wake-up says that the lock is kept for this attempt, so the line asks: anyone may have sent it, and the answer says
+    /// what is true. While that question is under way, other wake-ups cost none.
+    pub(crate) fn woken(&mut self, owner: &OwnerToken) -> Actions<C> {
+        let is_woken = |place: &mut Place| place.attempt.owner == *owner && place.wake();
+        let place = self.place.as_mut().and_then(|place| is_woken(place).then_some(place));
+        let ask = place.map(|place| place.ask(&self.waiting));
+        Actions { ask, ..Actions::default() }
     }
 
     /// The backend has answered a question, perhaps after the attempt was given up and withdrawn.
@@ -174,13 +166,14 @@ impl<C> Line<C> {
         let is_leftover = self.question_ends(attempt, true);
         match answer {
             Enqueued::Granted(_) if is_leftover => return Actions::release(attempt),
-            // Without a place for it, a message has begun this turn already.
-            Enqueued::Granted(grant) => return self.granted(grant, now).unwrap_or_default(),
+            Enqueued::Granted(grant) => return self.begin(attempt, grant, now),
             Enqueued::Queued { remaining } | Enqueued::Done { remaining }
                 if self.waits_as(attempt) =>
             {
                 let pause = remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL);
-                self.due = Some(now.after(pause));
+                let place = self.place.as_mut();
+                let asks_again = place.is_some_and(|it| mem::take(&mut it.is_woken_again));
+                self.due = Some(if asks_again { now } else { now.after(pause) });
             }
             Enqueued::Queued { .. } | Enqueued::Done { .. } => {}
         }
@@ -242,11 +235,11 @@ impl<C> Line<C> {
     ///
     /// The turn is over when the release was answered. A question about it may have no answer until then:
     /// 1. the question is sent, and is slow;
-    /// 2. the grant comes by message, the body runs, and the release frees the lock;
+    /// 2. another question is granted the lock, the body runs, and the release frees the lock;
     /// 3. the question lands, on another connection, and takes the lock or a place in the queue;
     /// 4. its answer comes before that of the release, and looks like a repetition of the grant.
     ///
-    /// So the attempt is withdrawn once the release was answered. See "When is a turn over, and what is a repeated or
+    /// So the attempt is withdrawn once the release was answered, or given up. See "When is a turn over, and what is a repeated or
     /// late grant?" in DESIGN.md.
     /// Tests: `a_question_that_a_release_may_overtake_is_withdrawn`, `a_question_behind_its_release_takes_no_lock`.
     pub(crate) fn ending(
@@ -289,7 +282,9 @@ impl<C> Line<C> {
             (Some(next), None) if self.question_ends(next, is_answered) => Actions::withdraw(next),
             _ => Actions::default(),
         };
-        actions.withdraw.extend((is_answered && may_overtake).then(|| Arc::clone(attempt)));
+        // A withdrawal leaves no lock taken for a minimum hold.
+        let withdraws = may_overtake && !attempt.min_hold.is_set();
+        actions.withdraw.extend(withdraws.then(|| Arc::clone(attempt)));
         actions
     }
 
@@ -317,61 +312,40 @@ impl<C> Line<C> {
         Actions::give_back(attempt)
     }
 
-    /// The call that was given the turn of this attempt has joined again, and claims the lock: the grant was
-    /// long on its way, or nothing says how old it is. So the line asks again.
-    ///
-    /// A renewal would not do, because the grant may have lapsed:
-    /// 1. the attempt is granted for a second, and its process is paused;
-    /// 2. the grant lapses, another holder has the lock, with newer fencing tokens, and releases it;
-    /// 3. a question about the attempt takes the lock once more;
-    /// 4. the process continues with the grant of step 1, and with older fencing tokens.
-    ///
-    /// The answer is a new grant, or a place in the queue.
-    /// Tests: `a_claimed_turn_is_asked_for_again`, `a_repeated_grant_has_a_newer_fencing_token`.
-    pub(crate) fn claimed(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
-        let may_ask = self.place.is_none() && !self.waiting.is_empty();
-        let Some(turn) = self.turn.take_if(|turn| may_ask && turn.place.is_of(attempt)) else {
-            // The line has asked for its next turn already.
-            return self.lost(attempt, now);
+    /// The turn of the place begins, and the first call of its kind has it.
+    fn begin(&mut self, attempt: &Attempt, grant: &Grant, now: Moment) -> Actions<C> {
+        let Some(place) = self.place.take_if(|place| place.is_of(attempt)) else {
+            // Another answer has begun this turn already.
+            self.turn.iter_mut().for_each(|turn| turn.repeated(grant));
+            return Actions::default();
         };
-        self.heard = Heard::Nothing;
-        let place = self.place.insert(turn.place);
-        Actions { ask: Some(place.ask()), ..Actions::default() }
-    }
-
-    /// The turn of the place begins, if the grant is its own, and the first call has it.
-    fn begin(&mut self, grant: &Grant, now: Moment) -> Option<Actions<C>> {
-        let place = self.place.take_if(|place| place.attempt.owner == grant.owner)?;
-        if grant.fence.first <= place.fence {
-            // It is from before a claim. If no newer answer is to come, the line asks for another place.
-            if place.questions > 0 {
-                self.place = Some(place);
-                return Some(Actions::default());
-            }
-            self.due = Some(now);
-            return Some(Actions::withdraw(&place.attempt));
-        }
-        let is_once = place.attempt.owner.is_of_once();
-        let Some(at) = self.waiting.iter().position(|waiter| waiter.is_once == is_once) else {
+        let Some((at, first)) = place.first_of(&self.waiting) else {
             // Only calls of the other kind are left, which ask for a place with a token of theirs.
             self.due = Some(now);
             let actions = Actions::give_back(&place.attempt);
             self.keep_leftover(Some(place));
-            return Some(actions);
+            return actions;
         };
-        let first = self.waiting.remove(at)?;
+        if !grant.lasts(first.ttl) {
+            // The place is that of a call which has left. This one asks for a lease of its own.
+            self.due = Some(now);
+            self.place = Some(place);
+            return Actions::default();
+        }
+        let Some(first) = self.waiting.remove(at) else {
+            return Actions::give_back(&place.attempt);
+        };
         place.attempt.mark_turn();
-        place.attempt.mark_renewed(now, grant.ttl);
         self.answers();
         self.due = Some(now.after(RECHECK_INTERVAL));
         let turn = Turn::new(place, grant, &first, now);
         let deliver = Some((first.answer, turn.granted()));
         let former = self.turn.replace(turn);
-        let lost = former.iter().filter(|turn| turn.is_before(grant));
+        let lost = former.iter().filter(|turn| turn.is_over_by(grant));
         // As in `lost`. The call that was given the turn may be gone before it can say so.
         let withdraw = lost.map(|turn| Arc::clone(&turn.place.attempt)).collect();
         self.keep_leftover(former.map(|turn| turn.place));
-        Some(Actions { deliver, withdraw, ..Actions::default() })
+        Actions { deliver, withdraw, ..Actions::default() }
     }
 
     /// Ends the turn of this attempt, and the next question is due. A later turn continues.

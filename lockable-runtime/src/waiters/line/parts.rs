@@ -1,16 +1,15 @@
 //! What a line keeps of its calls and attempts, and what it asks for.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Attempt, Fault, Grant, Reserved};
+use crate::backend::{Attempt, Fault, Grant};
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
-use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::options::Ttl;
-use crate::types::token::FencingToken;
 
 /// A turn may be passed on for this long; other processes wait meanwhile.
 const LENGTH: Duration = Duration::from_millis(5);
@@ -53,7 +52,7 @@ pub(crate) struct Waiter<C> {
 pub(crate) struct Actions<C> {
     /// The turn of this call has come.
     pub(crate) deliver: Option<(C, Granted)>,
-    /// A question about this attempt is due.
+    /// A question about this attempt is due at once.
     pub(crate) ask: Option<Arc<Attempt>>,
     /// The backend is to forget these attempts, in the queue and as holders.
     pub(crate) withdraw: Vec<Arc<Attempt>>,
@@ -87,12 +86,7 @@ impl<C> Default for Actions<C> {
 /// What a call is given with its turn.
 pub(crate) struct Granted {
     pub(crate) attempt: Arc<Attempt>,
-    pub(crate) fencing_token: FencingToken,
-    /// From when on the grant counts, where that is known.
-    pub(crate) since: Option<Moment>,
-    pub(crate) ttl: Ttl,
-    /// The permit that was granted, where the attempt wants any.
-    pub(crate) permit: Option<LockKey>,
+    pub(crate) grant: Grant,
     /// Whether it came from another holder of this process, and not from the queue.
     pub(crate) is_passed_on: bool,
 }
@@ -116,18 +110,43 @@ pub(super) struct Place {
     pub(super) questions: u32,
     /// Whether a question was given up, which may reach the backend at any time.
     pub(super) is_unsure: bool,
-    /// The first fencing token of its newest grant that was dated; zero before that.
-    pub(super) fence: u64,
+    /// Whether a wake-up has made the line ask, and no question has ended since.
+    is_woken: bool,
+    /// Whether another came meanwhile: the lock may be kept since that question has found it taken.
+    pub(super) is_woken_again: bool,
 }
 
 impl Place {
+    pub(super) fn new(attempt: Arc<Attempt>) -> Self {
+        Self { attempt, questions: 0, is_unsure: false, is_woken: false, is_woken_again: false }
+    }
+
+    /// A wake-up says that the lock is kept for it; returns whether the line asks.
+    pub(super) fn wake(&mut self) -> bool {
+        self.is_woken_again |= self.is_woken;
+        !mem::replace(&mut self.is_woken, true)
+    }
+
     pub(super) fn is_of(&self, attempt: &Attempt) -> bool {
         self.attempt.owner == attempt.owner
     }
 
-    /// Counts a question about it. Turns begin and end under the same lock, so the end of a turn sees every
-    /// question that may land behind its release.
-    pub(super) fn ask(&mut self) -> Arc<Attempt> {
+    /// The first call that may have its turn.
+    pub(super) fn first_of<'a, C>(
+        &self,
+        waiting: &'a VecDeque<Waiter<C>>,
+    ) -> Option<(usize, &'a Waiter<C>)> {
+        let is_once = self.attempt.owner.is_of_once();
+        waiting.iter().enumerate().find(|(_, waiter)| waiter.is_once == is_once)
+    }
+
+    /// Counts a question about it, for a lease that the first call can use. Turns begin and end under the same lock, so
+    /// the end of a turn sees every question that may land behind its release.
+    pub(super) fn ask<C>(&mut self, waiting: &VecDeque<Waiter<C>>) -> Arc<Attempt> {
+        if let Some((_, first)) = self.first_of(waiting).filter(|(_, it)| it.ttl > self.attempt.ttl)
+        {
+            self.attempt = self.attempt.with_ttl(first.ttl);
+        }
         self.questions += 1;
         Arc::clone(&self.attempt)
     }
@@ -136,6 +155,7 @@ impl Place {
         debug_assert!(self.questions > 0, "a question ends that did not begin");
         self.questions = self.questions.saturating_sub(1);
         self.is_unsure |= !is_answered && self.attempt.sent_at().is_some();
+        self.is_woken = false;
     }
 }
 
@@ -145,51 +165,28 @@ pub(super) struct Turn {
     /// The number of the call that has it, or is about to receive it.
     pub(super) given_to: u64,
     is_fair: bool,
-    fence: Reserved,
-    passes: u64,
     began: Moment,
-    /// From when on the grant counts, where that is known.
-    since: Option<Moment>,
-    ttl: Ttl,
-    permit: Option<LockKey>,
+    /// With the fencing token of the call that has it.
+    grant: Grant,
+    is_passed_on: bool,
 }
 
 impl Turn {
-    pub(super) fn new<C>(mut place: Place, grant: &Grant, first: &Waiter<C>, now: Moment) -> Self {
-        debug_assert!(place.attempt.owner == grant.owner, "the grant is another's");
-        let counts = place.attempt.sent_at().is_some_and(|sent| sent >= grant.counts_from);
-        let since = grant.since.filter(|_| counts);
-        let permit = place.attempt.lane.is_some().then(|| grant.key.clone());
-        // The token of a grant that has to be claimed says nothing of what is older.
-        if since.is_some() {
-            place.fence = grant.fence.first;
-        }
-        Self {
-            place,
-            given_to: first.number,
-            is_fair: first.is_fair,
-            fence: grant.fence,
-            passes: 0,
-            began: now,
-            since,
-            ttl: grant.ttl,
-            permit,
-        }
+    pub(super) fn new<C>(place: Place, grant: &Grant, first: &Waiter<C>, now: Moment) -> Self {
+        let (given_to, is_fair) = (first.number, first.is_fair);
+        Self { place, given_to, is_fair, began: now, grant: grant.clone(), is_passed_on: false }
     }
 
-    /// Whether the grant, which is another attempt's, shows that the lock of this turn is over: the same lock was granted
-    /// later.
-    pub(super) fn is_before(&self, grant: &Grant) -> bool {
-        let is_same = self.permit.as_ref().is_none_or(|permit| *permit == grant.key);
-        is_same && self.fence.first < grant.fence.first
+    /// Whether the grant, which is another attempt's, shows that the lock of this turn is over: it is the same lock.
+    pub(super) fn is_over_by(&self, grant: &Grant) -> bool {
+        self.grant.permit() == grant.permit()
     }
 
     /// There is another grant to the attempt. It repeats the first, unless it is of another permit: while a slot moves
     /// key by key, a request may take one permit while a release hands off another. Which of the two is the newer one is
     /// not known here; both are given back at the end of the turn.
     pub(super) fn repeated(&mut self, grant: &Grant) {
-        let is_another = self.permit.as_ref().is_some_and(|permit| *permit != grant.key);
-        self.place.is_unsure |= is_another;
+        self.place.is_unsure |= self.grant.permit() != grant.permit();
     }
 
     /// Passes it to the first of these calls, without a question to the backend, if it may be.
@@ -198,32 +195,22 @@ impl Turn {
         waiting: &mut VecDeque<Waiter<C>>,
         now: Moment,
     ) -> Option<(C, Granted)> {
-        let is_held = self.since.is_some_and(|since| now < since.after(self.ttl.usable()));
-        let is_short = self.passes < self.fence.passes && now.since(self.began) < LENGTH;
         let next = waiting.front()?;
+        // The lease of the next call counts from the same request.
+        let is_held = self.grant.holds(next.ttl, now) && now.since(self.began) < LENGTH;
         let is_alike = next.is_once == self.place.attempt.owner.is_of_once();
-        if !is_held || !is_short || self.is_fair || next.is_fair || !is_alike {
+        if !is_held || self.is_fair || next.is_fair || !is_alike {
             return None;
         }
+        let grant = self.grant.pass()?;
         let next = waiting.pop_front()?;
-        self.given_to = next.number;
-        self.passes += 1;
+        (self.given_to, self.grant, self.is_passed_on) = (next.number, grant, true);
         Some((next.answer, self.granted()))
     }
 
     /// What the call that has it is given.
     pub(super) fn granted(&self) -> Granted {
-        debug_assert!(
-            self.passes <= self.fence.passes,
-            "no fencing token is reserved for this pass"
-        );
-        Granted {
-            attempt: Arc::clone(&self.place.attempt),
-            fencing_token: FencingToken::new(self.fence.first.saturating_add(self.passes)),
-            since: self.since,
-            ttl: self.ttl,
-            permit: self.permit.clone(),
-            is_passed_on: self.passes > 0,
-        }
+        let (attempt, grant) = (Arc::clone(&self.place.attempt), self.grant.clone());
+        Granted { attempt, grant, is_passed_on: self.is_passed_on }
     }
 }

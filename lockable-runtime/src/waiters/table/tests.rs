@@ -5,19 +5,16 @@ use std::time::Duration;
 
 use super::*;
 use crate::backend::{Attempt, Link};
-use crate::lease::{Loss, Tenure};
+use crate::lease::Loss;
 use crate::types::clock::tokio_time;
 use crate::types::options::{Terms, Ttl};
-use crate::types::token::FencingToken;
 
 const KEY: LockKey = LockKey::from_static("k");
 const LINE: LineKey = LineKey::Lock(KEY);
 
 fn lease(key: &LockKey) -> Lease {
     let attempt = Arc::new(Attempt::drawn(key.clone(), Ttl::DEFAULT));
-    let tenure = Tenure::whole(tokio_time(), Ttl::DEFAULT);
-    let (terms, link) = (Terms::default(), Arc::new(Link::in_memory()));
-    Lease::new(attempt, FencingToken::new(1), tenure, &terms, link)
+    Lease::granted(attempt, &Terms::default(), Arc::new(Link::in_memory()))
 }
 
 impl Table {

@@ -14,7 +14,7 @@ fn slow_waiters() -> (Arc<Slow>, Waiters) {
 /// Those of another process on the same store.
 fn waiters_on(slow: &Arc<Slow>) -> Waiters {
     let link = link_to(slow);
-    Waiters::new(Arc::clone(&link), Releaser::new(link))
+    Waiters::new(Arc::clone(&link), Releaser::new(link), Origin::draw().unwrap())
 }
 
 fn link_to(slow: &Arc<Slow>) -> Arc<Link> {
@@ -83,49 +83,13 @@ async fn a_question_that_lands_after_its_turn_takes_no_lock() {
     assert!(!is_held(&waiters).await && !has_line(&waiters));
 }
 
-/// The withdrawal is slow, so the place is granted before it arrives.
-#[tokio::test(start_paused = true)]
-async fn a_grant_to_a_place_that_was_given_up_is_released_at_once() {
-    let (slow, waiters) = slow_waiters();
-    let other = waiters_on(&slow);
-    let first = turn(&other).await;
-    {
-        let mut call = pin!(turn(&waiters));
-        assert!(is_pending(call.as_mut()));
-        settle().await;
-        slow.withdrawal_takes.store(500, Relaxed);
-    }
-    elapse(100).await;
-    first.release().await.unwrap();
-    settle().await;
-    assert!(!is_held(&waiters).await);
-}
-
-/// Its message counts as lost: the line asks again.
-#[tokio::test(start_paused = true)]
-async fn a_grant_that_no_replica_confirms_begins_no_turn() {
-    let (slow, waiters) = slow_waiters();
-    let other = waiters_on(&slow);
-    let first = turn(&other).await;
-    let mut call = pin!(turn(&waiters));
-    assert!(is_pending(call.as_mut()));
-    settle().await;
-    slow.confirms_no_grant.store(true, Relaxed);
-    first.release().await.unwrap();
-    settle().await;
-    assert!(is_held(&waiters).await && is_pending(call.as_mut()));
-    let questions = slow.questions.load(Relaxed);
-    drop(call.await);
-    assert_eq!(slow.questions.load(Relaxed), questions + 1);
-}
-
 /// Otherwise `shutdown` would return while an entry is in a queue.
 #[tokio::test(start_paused = true)]
 async fn a_withdrawal_is_open_work_until_its_answer() {
     let slow = Slow::open();
     let link = link_to(&slow);
     let releaser = Releaser::new(Arc::clone(&link));
-    let waiters = Waiters::new(link, Arc::clone(&releaser));
+    let waiters = Waiters::new(link, Arc::clone(&releaser), Origin::draw().unwrap());
     let _first = turn(&waiters_on(&slow)).await;
     {
         let mut call = pin!(turn(&waiters));
@@ -157,33 +121,6 @@ async fn a_failed_withdrawal_is_followed_by_releases() {
     assert!(slow.releases.load(Relaxed) > 0);
 }
 
-/// Goal: a grant that no call wants, and that stays when one request to give it back is lost; or requests without an end.
-/// Method: the message of a grant to a turn that is over, at a store that answers no release.
-#[tokio::test(start_paused = true)]
-async fn an_unwanted_grant_is_given_back_until_it_has_ended() {
-    use crate::backend::{Events, Grant, Reserved};
-    let slow = Slow::open();
-    let link = link_to(&slow);
-    let releaser = Releaser::new(Arc::clone(&link));
-    let waiters = Waiters::new(link, Arc::clone(&releaser));
-    let first = turn(&waiters).await;
-    let attempt = Arc::clone(&first.granted.attempt);
-    first.release().await.unwrap();
-    assert!(!has_line(&waiters));
-    slow.release_takes.store(3_600_000, Relaxed);
-    let before = slow.releases.load(Relaxed);
-    let ttl = attempt.ttl.provisional();
-    waiters.lines.on_grant(Grant::answered(&attempt, Reserved::turn(1), tokio_time(), ttl));
-    elapse(900).await;
-    assert_eq!(releaser.open_work(), 1);
-    // Its last request has no answer for as long as a command is waited for.
-    for _ in 0..40 {
-        elapse(100).await;
-    }
-    assert!(slow.releases.load(Relaxed) - before > 1, "one try");
-    assert_eq!(releaser.open_work(), 0);
-}
-
 /// The subscription is a new one, so a message may have been lost: the line asks at once.
 #[tokio::test(start_paused = true)]
 async fn every_line_asks_after_a_new_subscription() {
@@ -195,8 +132,7 @@ async fn every_line_asks_after_a_new_subscription() {
     assert!(is_pending(call.as_mut()));
     elapse(300).await;
     let questions = slow.questions.load(Relaxed);
-    let origin = crate::types::token::Origin::draw().ok();
-    waiters.lines.on_resubscribed(origin, &|_| true);
+    waiters.lines.on_resubscribed(&|_| true);
     settle().await;
     assert_eq!(slow.questions.load(Relaxed), questions + 1);
     assert!(is_pending(call.as_mut()));
@@ -213,7 +149,7 @@ async fn questions_without_an_answer_in_time_let_others_be_asked() {
     let lines: Vec<_> = keys.map(LineKey::Lock).collect();
     let terms = Terms::default();
     let stakes: Vec<_> = lines.iter().map(|line| stake_in(&waiters, line.key())).collect();
-    let call = |(line, stake)| waiters.turn(line, (stake, &terms), Heard::Busy, None);
+    let call = |(line, stake)| waiters.turn(line, (stake, &terms), Heard::Busy);
     let _calls: Vec<_> = lines.iter().zip(&stakes).map(call).collect();
     settle().await;
     assert!(slow.questions.load(Relaxed) < LOCKS);

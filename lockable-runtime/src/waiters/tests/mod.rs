@@ -30,7 +30,7 @@ fn stake_in(waiters: &Waiters, key: &LockKey) -> Stake {
 
 fn waiters() -> Waiters {
     let link = Arc::new(Link::in_memory());
-    Waiters::new(Arc::clone(&link), Releaser::new(link))
+    Waiters::new(Arc::clone(&link), Releaser::new(link), Origin::draw().unwrap())
 }
 
 /// The next call waits for its turn, but not for ever. Calls are fair, so that no turn is passed on, unless they say so.
@@ -41,7 +41,7 @@ async fn turn(waiters: &Waiters) -> Turn {
 async fn turn_of(waiters: &Waiters, fair: bool) -> Turn {
     let (terms, stake) = (Terms { fair, ..Terms::default() }, stake(waiters));
     let limit = || waiters.lines.link.backend.timer(Duration::from_secs(60));
-    let call = waiters.turn(&LINE, (&stake, &terms), Heard::Busy, None);
+    let call = waiters.turn(&LINE, (&stake, &terms), Heard::Busy);
     within(limit, call).await.expect("no turn comes").unwrap()
 }
 
@@ -58,7 +58,7 @@ fn has_line(waiters: &Waiters) -> bool {
 }
 
 fn token(turn: &Turn) -> u64 {
-    turn.granted.fencing_token.into()
+    turn.granted.grant.fencing_token().into()
 }
 
 /// Until everything that is due now was done.
@@ -102,7 +102,7 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
         unreachable!("no other call is there")
     };
     let (terms, stake) = (Terms::default(), stake(&waiters));
-    let _call = waiters.turn(&LINE, (&stake, &terms), Heard::Nothing, None);
+    let _call = waiters.turn(&LINE, (&stake, &terms), Heard::Nothing);
     assert!(matches!(waiters.heard(&LINE), Heard::Nothing));
     trying.waits();
     assert!(matches!(waiters.heard(&LINE), Heard::Busy));
@@ -113,7 +113,8 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
 async fn a_call_hears_of_the_first_grant_at_once() {
     let waiters = waiters();
     let link = &waiters.lines.link;
-    let other = Waiters::new(Arc::clone(link), Releaser::new(Arc::clone(link)));
+    let other =
+        Waiters::new(Arc::clone(link), Releaser::new(Arc::clone(link)), Origin::draw().unwrap());
     let first = turn(&other).await;
     let mut next = pin!(turn(&waiters));
     assert!(is_pending(next.as_mut()));
@@ -167,18 +168,6 @@ async fn a_lost_turn_is_withdrawn() {
     turn(&waiters).await.lose();
     settle().await;
     assert!(!is_held(&waiters).await && !has_line(&waiters));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_claim_is_a_new_grant_of_the_same_attempt() {
-    let waiters = waiters();
-    let (terms, stake) = (Terms::default(), stake(&waiters));
-    let first = waiters.turn(&LINE, (&stake, &terms), Heard::Nothing, None).await.unwrap();
-    let (attempt, token_of_first) = (Arc::clone(&first.granted.attempt), token(&first));
-    let again = waiters.turn(&LINE, (&stake, &terms), Heard::Busy, Some(first)).await.unwrap();
-    assert!(Arc::ptr_eq(&again.granted.attempt, &attempt) && token(&again) > token_of_first);
-    again.release().await.unwrap();
-    assert!(!has_line(&waiters));
 }
 
 #[tokio::test(start_paused = true)]

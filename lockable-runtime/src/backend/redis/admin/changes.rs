@@ -16,7 +16,7 @@ use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::route::Router;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::tracking;
-use crate::backend::{Events, Fault, Grant};
+use crate::backend::{Events, Fault, WakeUp};
 use crate::types::clock::timer_on;
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
@@ -111,7 +111,7 @@ fn is_done(replies: Vec<Value>) -> bool {
 struct Changed(Notify);
 
 impl Events for Changed {
-    fn on_grant(&self, _: Grant) {}
+    fn on_wake_up(&self, _: WakeUp) {}
 
     fn on_changed(&self, _: &str) {
         self.0.notify_one();

@@ -70,7 +70,7 @@ impl Entries {
         let mut numsub = Cmd::new();
         numsub.arg("PUBSUB").arg(opener.channels.count());
         for origin in &self.origins {
-            numsub.arg(opener.channels.of_grants(&opener.namespace, *origin, self.slot));
+            numsub.arg(opener.channels.of_wake_ups(&opener.namespace, *origin, self.slot));
         }
         numsub
     }

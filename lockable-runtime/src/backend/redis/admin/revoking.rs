@@ -71,7 +71,7 @@ impl Redis {
 
     async fn force_bytes(self, of: Attempt, owner: Vec<u8>) -> Result<Release, Fault> {
         let force = Forcing(Force { of: &of, owner: &owner });
-        let Ran { found, before } = self.router.run(of.slot, &force).await?;
+        let Ran { found, before, .. } = self.router.run(of.slot, &force).await?;
         sure(found, &before, self.name())
     }
 }

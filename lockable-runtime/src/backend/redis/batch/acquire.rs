@@ -7,7 +7,7 @@ use ::redis::{Cmd, RedisError, RedisResult, Value};
 
 use super::requests;
 use crate::backend::redis::fault;
-use crate::backend::redis::known::fence::{FenceCounters, Seeded};
+use crate::backend::redis::fences::{FenceCounters, Seeded};
 use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
@@ -15,11 +15,10 @@ use crate::backend::redis::wire::permits::{Asker, Found, LeaveAll, OneOf, TakeOn
 use crate::backend::redis::wire::script::{
     Call as _, Counted, QueueReply, Seed, is_unknown_script,
 };
-use crate::backend::{Acquisition, Attempt, Fault};
+use crate::backend::{Acquisition, Attempt, Fault, Grant, Reserved};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
-use crate::types::token::FencingToken;
 
 /// Acquires in one round trip; the first reply decides.
 ///
@@ -98,7 +97,7 @@ async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<Acqu
     let Some(asker) = Asker::of(attempt) else { return Ok(Acquisition::Busy) };
     let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt);
     let found = connection.run(&OneOf(asker)).await.map_err(|failed| failed.map(words))?;
-    let (QueueReply::Granted { fence }, permit, _) = found else {
+    let (QueueReply::Granted { fence }, permit) = found else {
         connection.run(&LeaveAll(asker)).await?;
         return Ok(Acquisition::Busy);
     };
@@ -211,12 +210,13 @@ impl Taken {
 }
 
 fn granted_at(attempt: &Attempt, token: u64, number: u8) -> Acquisition {
-    granted(attempt, token, permit(attempt, number))
+    granted(attempt, Reserved::single(token), permit(attempt, number))
 }
 
-fn granted(attempt: &Attempt, token: u64, permit: Option<LockKey>) -> Acquisition {
-    let since = attempt.sent_at().unwrap_or_default();
-    Acquisition::Granted { fencing_token: FencingToken::new(token), since, permit }
+/// A request that was sent again may have found what the first one took, so the first one counts.
+fn granted(attempt: &Attempt, fence: Reserved, permit: Option<LockKey>) -> Acquisition {
+    let grant = Grant::answered(attempt, fence, attempt.sent_at().unwrap_or_default());
+    Acquisition::Granted(grant.of_permit(permit))
 }
 
 /// The permit of this number, where the attempt wants any.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::requests;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
-use crate::backend::redis::wire::script::{HandedOff, Release};
-use crate::backend::{self, Attempt};
+use crate::backend::redis::wire::script::Release;
+use crate::backend::{self, Attempt, Reserved};
 use crate::types::clock::boot_time;
 
 /// Releases the attempt, alone or in a batch.
@@ -41,7 +41,7 @@ pub(crate) async fn release_one(
     connection: &Connection,
     attempt: &Attempt,
     next: Option<&Attempt>,
-) -> Result<(backend::Release, HandedOff), Failed> {
+) -> Result<(backend::Release, Option<Reserved>), Failed> {
     // Computed for each request, because the rest of a minimum hold grows shorter.
     let taken_for = attempt.min_hold.rest(boot_time);
     connection.run(&Release { attempt, taken_for, next }).await

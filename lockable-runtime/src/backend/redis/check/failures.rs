@@ -83,7 +83,7 @@ pub(super) fn no_channel(what: &str, cause: &str) -> Finding {
 }
 
 /// The same of one server.
-pub(super) fn no_grants(what: &str, cause: &str) -> Finding {
+pub(super) fn no_wake_ups(what: &str, cause: &str) -> Finding {
     let finding = Finding::new(Severity::Warning, Code::GrantNotReceived, unnotified(what, cause));
     finding.advise("use a server that has `PUBLISH` and `PUBSUB NUMSUB`, also in scripts")
 }

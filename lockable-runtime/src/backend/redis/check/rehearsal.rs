@@ -50,7 +50,7 @@ pub(super) async fn run(
     Ok(findings)
 }
 
-/// Every verb and every script that is run where grants are published so.
+/// Every verb and every script that is run where wake-ups are published so.
 fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
     let Probe { key, tried, origin, prefix, names, .. } = probe;
     let one = attempt(key, *origin, 1);

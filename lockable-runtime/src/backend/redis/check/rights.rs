@@ -74,8 +74,8 @@ struct Kind {
     of_app: &'static [&'static str],
     /// What a reader may do besides, and an app may too.
     of_reader: &'static [&'static str],
-    /// The rights that grants need, and nothing else does.
-    of_grants: &'static [&'static str],
+    /// The rights that wake-ups need, and nothing else does.
+    of_wake_ups: &'static [&'static str],
     /// What follows where one of these is missing.
     silence: (Severity, &'static str),
 }
@@ -90,7 +90,7 @@ const OF_SERVER: Kind = Kind {
         "pubsub|numsub CHANNEL",
     ],
     of_reader: &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
-    of_grants: &["+publish", "+subscribe", "+pubsub|numsub"],
+    of_wake_ups: &["+publish", "+subscribe", "+pubsub|numsub"],
     silence: (Severity::Error, "waiters receive no grant"),
 };
 
@@ -113,7 +113,7 @@ const OF_NODE: Kind = Kind {
         "publish REVOKED probe",
     ],
     of_reader: &["pttl LOCK", "time", "pubsub|shardnumsub CHANNEL", "asking", "cluster|slots"],
-    of_grants: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
+    of_wake_ups: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
     silence: POLLS,
 };
 
@@ -138,7 +138,7 @@ pub(super) struct Missing {
     unproven: BTreeSet<String>,
     channels: Channels,
     role: Role,
-    /// Whether the server publishes no grants.
+    /// Whether the server publishes no wake-ups.
     is_mute: bool,
     /// Whether the server tracks no keys.
     is_untracked: bool,
@@ -200,7 +200,7 @@ impl Missing {
             return Ok(Some(failures::no_channel(name, &fault::explain(&error).1)));
         } else if let "publish" | "pubsub|numsub" = name {
             self.is_mute = true;
-            return Ok(Some(failures::no_grants(name, &fault::explain(&error).1)));
+            return Ok(Some(failures::no_wake_ups(name, &fault::explain(&error).1)));
         } else if name == "client|tracking" && !self.is_untracked {
             self.is_untracked = true;
             return Ok(Some(untracked(&fault::explain(&error).1)));
@@ -241,14 +241,14 @@ impl Missing {
         fault::is_missing_right(error) && !self.rules.is_empty()
     }
 
-    /// Whether one of these, which is a finding already, keeps grants from arriving.
+    /// Whether one of these, which is a finding already, keeps wake-ups from arriving.
     pub(super) fn explains_silence(&self) -> bool {
-        self.is_mute || self.rules.iter().any(|rule| self.is_of_grants(rule))
+        self.is_mute || self.rules.iter().any(|rule| self.is_of_wake_ups(rule))
     }
 
-    /// Whether grants need this right, and nothing else does.
-    fn is_of_grants(&self, rule: &str) -> bool {
-        kind(self.channels).of_grants.contains(&rule) || rule.starts_with('&')
+    /// Whether wake-ups need this right, and nothing else does.
+    fn is_of_wake_ups(&self, rule: &str) -> bool {
+        kind(self.channels).of_wake_ups.contains(&rule) || rule.starts_with('&')
     }
 
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
@@ -280,7 +280,7 @@ impl Missing {
             "+mget" | "+exists" if self.channels == Channels::Sharded => {
                 (Severity::Warning, "no permit can be acquired")
             }
-            "+publish" | "+subscribe" if !self.is_of_grants(rule) => {
+            "+publish" | "+subscribe" if !self.is_of_wake_ups(rule) => {
                 (Severity::Info, "no holder can be asked to stop")
             }
             "+copy" => (Severity::Info, "fence counters are seeded one by one"),
@@ -294,7 +294,7 @@ impl Missing {
                 (Severity::Warning, "a lock is unavailable while its slot moves to another node")
             }
             "+publish" | "+pubsub|numsub" => POLLS,
-            rule if self.is_of_grants(rule) => kind(self.channels).silence,
+            rule if self.is_of_wake_ups(rule) => kind(self.channels).silence,
             _ => (Severity::Error, "no lock can be acquired"),
         })
     }
@@ -340,7 +340,7 @@ fn command(probe: &Probe, tried: &str, opener: &Opener) -> Cmd {
             "LOCK" => command.arg(probe.tried.as_str()),
             "FENCE" => command.arg(probe.names.namespace.fence(slot)),
             "QUEUE" => command.arg(probe.names.namespace.queue(&probe.tried)),
-            "CHANNEL" => command.arg(opener.channels.of_grants(namespace, probe.origin, slot)),
+            "CHANNEL" => command.arg(opener.channels.of_wake_ups(namespace, probe.origin, slot)),
             "REVOKED" => command.arg(revocations(namespace, probe.origin)),
             "NAME" => command.arg(&*opener.client_name),
             word => command.arg(word),

@@ -1,4 +1,4 @@
-//! A subscription to grants that are published on a channel of a shard.
+//! A subscription to wake-ups that are published on a channel of a shard.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::backend::redis::pubsub::shard_subscription::{ChannelRequest, ShardSub
 use crate::check::Report;
 use crate::types::slot::Slot;
 
-/// A subscription to the grants of the probe, on a channel of its slot.
+/// A subscription to the wake-ups of the probe, on a channel of its slot.
 pub(super) struct ShardChannel {
     /// Ends the subscription when it is dropped.
     _subscription: ShardSubscription,

@@ -6,12 +6,11 @@ use super::rights::{Missing, revocations};
 use super::session::{Probe, Session};
 use super::shard_channel::ShardChannel;
 use crate::backend::redis::fault;
-use crate::backend::redis::pubsub::grants;
 use crate::backend::redis::pubsub::subscription;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::namespace::Channels;
 
-/// A subscription to the grants of the probe.
+/// A subscription to the wake-ups of the probe.
 pub(super) enum Subscription {
     /// On a channel of the whole server.
     Plain(subscription::Subscription),
@@ -61,8 +60,8 @@ async fn open(
     report: &mut Report,
 ) -> Option<subscription::Subscription> {
     let opener = session.opener;
-    let channels = grants::channels(&probe.names.namespace, [probe.origin]);
-    let subscribing = subscription::Subscription::open(&session.target.client, channels);
+    let channel = probe.names.namespace.channel(probe.origin);
+    let subscribing = subscription::Subscription::open(&session.target.client, channel);
     let answer = opener.within(opener.connect_deadline, subscribing).await;
     let mut subscription = succeeded("subscribe", answer, probe, missing, report)?;
     let pong = opener.within(opener.command_deadline, subscription.ping()).await;

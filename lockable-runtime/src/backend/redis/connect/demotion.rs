@@ -1,11 +1,11 @@
 //! What becomes of subscriptions when the server at an address becomes a replica, and the address leads to another.
 //!
-//! See "Why does `PUBSUB NUMSUB` come before each published grant?" in DESIGN.md.
+//! See "Why does `PUBSUB NUMSUB` come before each wake-up?" in DESIGN.md.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::epochs::{Epoch, Epochs};
+use crate::backend::epochs::{Epoch, Epochs};
 
 /// Whether the server was demoted. A connection for commands learns that by an answer; a subscription, which stays
 /// there, does not.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::endpoint::Endpoint;
-use super::epochs::Epoch;
+use crate::backend::Epoch;
 use crate::backend::Reply;
 
 /// Says where a server is.

@@ -7,7 +7,6 @@ pub(super) mod client;
 mod demotion;
 pub(super) mod driven;
 pub(super) mod endpoint;
-pub(super) mod epochs;
 pub(super) mod finder;
 pub(super) mod hosts;
 pub(super) mod login;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use super::endpoint::Endpoint;
-use super::epochs::{Epoch, Epochs};
+use crate::backend::epochs::{Epoch, Epochs};
 use crate::types::slot::Slot;
 
 /// A node that is, or was, a master of the cluster.

@@ -16,16 +16,15 @@ use super::client::Client;
 use super::demotion::Demotion;
 use super::driven::Offer;
 use super::endpoint::Endpoint;
-use super::epochs::Epoch;
 use super::finder::{Finder, Term};
 use super::login::{Login, Logins, with_credentials};
 #[cfg(not(feature = "tls"))]
 use super::no_certificates::Certificates;
 use super::node::Node;
 use super::reports::{Reports, ServerSeats};
+use crate::backend::Epoch;
 use crate::backend::redis::fault::{self, sentinel};
-use crate::backend::redis::known::fence::LostCounters;
-use crate::backend::redis::known::times::Times;
+use crate::backend::redis::fences::LostCounters;
 use crate::backend::{Fault, Settings};
 use crate::types::client_name::ClientName;
 use crate::types::clock::{timer_on, within};
@@ -49,7 +48,7 @@ pub(crate) struct Opener {
     pub(crate) namespace: Namespace,
     /// What its connections are called.
     pub(crate) client_name: Arc<str>,
-    /// The kind of channels on which grants are published.
+    /// The kind of channels on which wake-ups are published.
     pub(crate) channels: Channels,
     /// The runtime whose timers keep the deadlines.
     pub(crate) timers: Handle,
@@ -62,7 +61,6 @@ pub(crate) struct Opener {
     /// known. A lock that is acquired meanwhile may be released by it.
     pub(crate) deletes: Arc<AtomicBool>,
     pub(crate) lost_counters: LostCounters,
-    pub(crate) times: Arc<Times>,
     /// Set when a connection was opened; never unset.
     pub(crate) was_connected: Arc<AtomicBool>,
     pub(crate) offer: Arc<Offer>,
@@ -87,7 +85,7 @@ pub(crate) struct Target {
     /// `None` where it is no node of a cluster by the URL.
     pub(crate) node: Option<Arc<Node>>,
     /// In which the connection counts; `None` where that has no end.
-    epoch: Option<Epoch>,
+    pub(crate) epoch: Option<Arc<Epoch>>,
     /// What to do where the server refuses the login, if it is not by the URL.
     pub(crate) login_advice: &'static str,
 }
@@ -119,7 +117,6 @@ impl Opener {
             is_sharded: Arc::new(AtomicBool::new(is_sharded)),
             deletes: Arc::default(),
             lost_counters: LostCounters::default(),
-            times: Arc::default(),
             was_connected: Arc::default(),
             offer: Arc::default(),
             demotion: Arc::default(),
@@ -152,13 +149,13 @@ impl Opener {
     pub(crate) async fn target(&self, login: &Login) -> Result<Target, Fault> {
         let mut info = self.client.info.clone();
         let mut server = Arc::clone(&self.server);
-        let mut epoch = self.node.as_ref().map(|node| node.epoch());
+        let mut epoch = self.node.as_ref().map(|node| Arc::new(node.epoch()));
         let mut term = None;
         if let Some(finder) = &self.finder {
             let (endpoint, found) = finder.find().await?;
             info = address::moved(&info, &endpoint.host, endpoint.port);
             server = self.server_at(&endpoint).into();
-            epoch = Some(found.epoch().clone());
+            epoch = Some(Arc::new(found.epoch().clone()));
             term = Some(found);
         }
         let client = self.client.with(login.put_into(info));
@@ -178,7 +175,6 @@ impl Opener {
             client: self.client.with(info),
             node: Some(Arc::clone(node)),
             server: self.server_at(&node.endpoint).into(),
-            times: Arc::default(),
             was_connected: Arc::default(),
             offer: Arc::default(),
             demotion: Arc::default(),
@@ -191,7 +187,6 @@ impl Opener {
     /// See "Why does `Admin` have connections of its own?" in DESIGN.md.
     pub(crate) fn for_reading(&self) -> Self {
         Self {
-            times: Arc::default(),
             // What happens to them is no matter of the leases.
             reports: Reports::default(),
             is_for_reading: true,
@@ -202,7 +197,6 @@ impl Opener {
     /// The same for connections that wait for replicas, which block while they do.
     pub(crate) fn for_confirming(&self) -> Self {
         Self {
-            times: Arc::default(),
             // Whether their server has the locks is what they find.
             reports: Reports::default(),
             is_for_confirming: true,
@@ -295,7 +289,7 @@ impl Target {
 
     /// Whether the server is left by now: another one is the primary, or it has no slots of the cluster.
     pub(crate) fn is_over(&self) -> bool {
-        self.epoch.as_ref().is_some_and(Epoch::is_over)
+        self.epoch.as_ref().is_some_and(|epoch| epoch.is_over())
     }
 
     /// The future's output; `None` when the server is left first.

@@ -13,7 +13,7 @@ pub(crate) fn companions(namespace: &Namespace) -> String {
     format!("~{namespace}:*")
 }
 
-/// Of the channels on which grants are published.
+/// Of the channels on which wake-ups are published.
 pub(crate) fn channels(namespace: &Namespace) -> String {
     format!("&{namespace}:*")
 }

@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::subscription::{Broken, Subscription};
+use crate::backend::Epoch;
 use crate::backend::Fault;
-use crate::backend::redis::connect::epochs::Epoch;
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
 use crate::types::clock::timer_on;
@@ -19,9 +19,6 @@ use crate::types::clock::timer_on;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// How long a subscription that is left has to show that it lives; other processes are handed locks by then.
-pub(super) const PING: Duration = Duration::from_millis(200);
 
 /// The pause after this number of tries has failed in a row.
 pub(super) fn pause_after(failures: u32) -> Duration {
@@ -112,13 +109,6 @@ impl Followed {
         };
         let end = self.epoch.unless_over(self.target.unless_over(passing)).await.flatten();
         end.map_or(End::Left, |()| End::Broken)
-    }
-
-    /// Whether it still answers where it is left, as it does in a planned failover.
-    ///
-    /// See "What if two processes start from one VM image or snapshot?" in DESIGN.md.
-    pub(super) async fn lives(&mut self, opener: &Opener) -> bool {
-        matches!(opener.within(PING, self.subscription.ping()).await, Some(Ok(_)))
     }
 }
 

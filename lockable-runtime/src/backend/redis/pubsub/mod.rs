@@ -1,41 +1,41 @@
-//! Waiting: the subscription on which grants arrive, and what operators send.
+//! Waiting: the subscription on which wake-ups arrive, and what operators send.
 
-use self::grants::PlainGrants;
-use self::shard_grants::ShardGrants;
+use self::shard_wake_ups::ShardWakeUps;
+use self::wake_ups::PlainWakeUps;
 use crate::backend::Fault;
 use crate::backend::redis::connect::opener::Opener;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
-pub(super) mod grants;
 pub(super) mod kept;
 pub(super) mod revocations;
 mod shard_channels;
-mod shard_grants;
 pub(super) mod shard_subscription;
+mod shard_wake_ups;
 pub(super) mod subscription;
+pub(super) mod wake_ups;
 
-/// The subscription to the grants of one server.
-pub(super) enum Grants {
+/// The subscription to the wake-ups of one server.
+pub(super) enum WakeUps {
     /// One channel has those of all slots.
-    Plain(Box<PlainGrants>),
+    Plain(Box<PlainWakeUps>),
     /// Each slot has a channel of its own.
-    Sharded(ShardGrants),
+    Sharded(ShardWakeUps),
 }
 
-impl Grants {
+impl WakeUps {
     pub(super) fn of_all_slots(opener: Opener) -> Self {
-        Self::Plain(Box::new(PlainGrants::new(opener)))
+        Self::Plain(Box::new(PlainWakeUps::new(opener)))
     }
 
     pub(super) fn by_slot(opener: Opener) -> Self {
-        Self::Sharded(ShardGrants::new(opener))
+        Self::Sharded(ShardWakeUps::new(opener))
     }
 
     /// Answers once the channel of all slots is confirmed, where there is one.
     pub(super) async fn listen(&self, origin: Origin) -> Result<(), Fault> {
         match self {
-            Self::Plain(grants) => grants.listen(origin).await,
+            Self::Plain(wake_ups) => wake_ups.listen(origin).await,
             Self::Sharded(_) => Ok(()),
         }
     }
@@ -44,21 +44,21 @@ impl Grants {
     pub(super) async fn listen_for(&self, slot: Slot, origin: Origin) -> Result<(), Fault> {
         match self {
             Self::Plain(_) => Ok(()),
-            Self::Sharded(grants) => Box::pin(grants.listen(slot, origin)).await,
+            Self::Sharded(wake_ups) => Box::pin(wake_ups.listen(slot, origin)).await,
         }
     }
 
     /// The same without waiting.
     pub(super) fn start_listening(&self, slot: Slot, origin: Origin) {
-        if let Self::Sharded(grants) = self {
-            grants.start_listening(slot, origin);
+        if let Self::Sharded(wake_ups) = self {
+            wake_ups.start_listening(slot, origin);
         }
     }
 
     /// The server has no slots any more.
     pub(super) fn abandon(&self) {
-        if let Self::Sharded(grants) = self {
-            grants.abandon();
+        if let Self::Sharded(wake_ups) = self {
+            wake_ups.abandon();
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
-/// Where the grants of an origin are published for the locks of a slot.
+/// Where the wake-ups of an origin are published for the locks of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Channel {
     pub(crate) slot: Slot,

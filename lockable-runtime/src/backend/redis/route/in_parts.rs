@@ -23,68 +23,78 @@ use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
 use crate::types::owner::Held;
 use crate::types::slot::Slot;
-use crate::types::token::FencingToken;
 
 impl Router {
     /// The lock first, and then its fencing token: it is counted while the lock is held, which the last check
     /// shows.
     pub(crate) async fn acquire_in_parts(&self, attempt: &Attempt) -> Result<Acquisition, Fault> {
-        let locked = self.lock(attempt).await?;
-        if !matches!(locked, Acquisition::Granted { .. }) {
-            return Ok(locked);
+        match self.set(attempt).await? {
+            Locked::Own => {}
+            Locked::Busy => return Ok(Acquisition::Busy),
+            Locked::Done => return Ok(Acquisition::Done),
         }
-        let owner = Plain {
-            command: |_: &Names| command::owner(attempt),
-            outcome: |reply: &Value| command::is_own(reply, attempt),
-        };
-        let is_own = self.send(attempt.slot, Server::lockers, &owner).await?.found;
-        Ok(if is_own { locked } else { Acquisition::Busy })
+        let fence = Reserved::single(self.count(attempt).await?);
+        let grant = Grant::answered(attempt, fence, attempt.sent_at().unwrap_or_default());
+        let is_own = self.is_own(attempt).await?;
+        Ok(if is_own { Acquisition::Granted(grant) } else { Acquisition::Busy })
     }
 
     /// Acquires the lock, or waits in no queue: the call tries again within a second.
     ///
-    /// The lock may be the attempt's since long ago: it was handed off, or an earlier request took it. So the last
-    /// request makes it last, as a place in the queue that is granted does, and the lease counts from there.
+    /// The lock may be the attempt's since long ago: it is kept for it, or an earlier request took it. So the next request
+    /// makes it last, as a place in the queue that is granted does, and the lease counts from there. Its fencing token is
+    /// counted within that lease, while the lock is held, which the last check shows.
     pub(crate) async fn enqueue_in_parts(&self, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
         let busy = Enqueued::Queued { remaining: None };
-        let first = match self.lock(attempt).await? {
-            Acquisition::Granted { fencing_token, .. } => u64::from(fencing_token),
-            Acquisition::Busy => return Ok(busy),
-            Acquisition::Done => return Ok(Enqueued::Done { remaining: None }),
-        };
+        match self.set(attempt).await? {
+            Locked::Own => {}
+            Locked::Busy => return Ok(busy),
+            Locked::Done => return Ok(Enqueued::Done { remaining: None }),
+        }
         let sent = boot_time();
         let renewal = Renewal::new(attempt, Some(attempt.ttl), sent);
         Ok(match self.renew_in_parts(&renewal).await? {
             Renewed::Held => {
+                let fence = Reserved::single(self.count(attempt).await?);
                 self.leave_queue(attempt).await;
-                let fence = Reserved { first, passes: 0 };
-                Enqueued::Granted(Grant::answered(attempt, fence, sent, attempt.ttl))
+                if !self.is_own(attempt).await? {
+                    return Ok(busy);
+                }
+                Enqueued::Granted(Grant::answered(attempt, fence, sent))
             }
             Renewed::Absent | Renewed::Taken => busy,
         })
     }
 
-    /// Sets the lock and counts its fencing token.
-    async fn lock(&self, attempt: &Attempt) -> Result<Acquisition, Fault> {
-        let since = attempt.mark_sent(boot_time());
+    /// Whether the attempt has its lock still.
+    async fn is_own(&self, attempt: &Attempt) -> Result<bool, Fault> {
+        let owner = Plain {
+            command: |_: &Names| command::owner(attempt),
+            outcome: |reply: &Value| command::is_own(reply, attempt),
+        };
+        Ok(self.send(attempt.slot, Server::lockers, &owner).await?.found)
+    }
+
+    /// Sets the lock, if it is free.
+    async fn set(&self, attempt: &Attempt) -> Result<Locked, Fault> {
+        attempt.mark_sent(boot_time());
         let set = Plain {
             command: |_: &Names| command::set_lock(attempt),
             outcome: |reply: &Value| command::locked(reply, attempt),
         };
-        match self.send(attempt.slot, Server::lockers, &set).await?.found {
-            Locked::Own => {}
-            Locked::Busy => return Ok(Acquisition::Busy),
-            Locked::Done => return Ok(Acquisition::Done),
-        }
+        Ok(self.send(attempt.slot, Server::lockers, &set).await?.found)
+    }
+
+    /// Counts a fencing token of the attempt's lock.
+    pub(crate) async fn count(&self, attempt: &Attempt) -> Result<u64, Fault> {
         let seeded = self.send(attempt.slot, Server::lockers, &Script(Seed::alone(attempt))).await;
         let namespace = &self.topology.opener.namespace;
         let seeded = seeded.map_err(|fault| fault::of_fence(fault, namespace, &attempt.key));
-        let fencing_token = FencingToken::new(seeded?.found.token);
-        Ok(Acquisition::Granted { fencing_token, since, permit: None })
+        Ok(seeded?.found.token)
     }
 
-    /// Takes the attempt out of the queue, if that is soon done. What stays there would be granted some time,
-    /// unwanted, and stop the others until it is released.
+    /// Takes the attempt out of the queue, if that is soon done. A lock would be kept some time for what stays there, and
+    /// the others would wait for a second.
     async fn leave_queue(&self, attempt: &Attempt) {
         let leave = Plain {
             command: |names: &Names| command::leave_queue(&names.namespace, attempt),
@@ -100,7 +110,7 @@ impl Router {
     pub(crate) async fn release_in_parts(&self, attempt: &Attempt) -> Result<Release, Fault> {
         let taken_for = attempt.min_hold.rest(boot_time);
         let free = Script(FreeOne { attempt, taken_for });
-        let Ran { found, before } = self.send(attempt.slot, Server::lockers, &free).await?;
+        let Ran { found, before, .. } = self.send(attempt.slot, Server::lockers, &free).await?;
         sure(found, &before, &self.topology.opener.server)
     }
 

@@ -13,7 +13,7 @@ use super::topology::connections::Connections;
 use super::topology::server::Server;
 use super::wire::connection::Connection;
 use super::wire::meaning::{Failed, Meaning};
-use crate::backend::{Fault, Release};
+use crate::backend::{Epoch, Fault, Release};
 use crate::types::error::LockErrorKind;
 use crate::types::slot::Slot;
 
@@ -32,6 +32,8 @@ pub(super) struct Router {
 pub(super) struct Ran<T> {
     pub(super) found: T,
     pub(super) before: Before<T>,
+    /// In which it was found, where the server can be left for another one.
+    pub(super) epoch: Option<Arc<Epoch>>,
 }
 
 pub(crate) enum Before<T> {
@@ -135,7 +137,8 @@ impl Router {
         over: Over,
         request: &R,
     ) -> Result<Ran<R::Found>, Fault> {
-        let mut before = Before::Nothing;
+        // Boxed, because every call would carry its size and hardly one needs it.
+        let mut before = None::<Box<Before<R::Found>>>;
         let mut hops = Hops::begin();
         loop {
             let connection = self.connection(slot, over, &mut hops).await?;
@@ -143,11 +146,16 @@ impl Router {
             let answer = pin!(request.send(self, &connection, hops.is_asking()));
             let answer = pin!(connection.unless_abandoned(answer));
             before = match self.topology.doubting(answer).await {
-                Some(Ok(found)) if !connection.is_abandoned() => return Ok(Ran { found, before }),
-                Some(Ok(found)) => Before::Left(found),
-                None => Before::Unknown,
-                Some(Err(_)) if connection.is_abandoned() => Before::Unknown,
-                Some(Err(_)) if connection.is_retired() && hops.breaks() => Before::Unknown,
+                Some(Ok(found)) if !connection.is_abandoned() => {
+                    let before = before.map_or(Before::Nothing, |before| *before);
+                    return Ok(Ran { found, before, epoch: connection.target.epoch.clone() });
+                }
+                Some(Ok(found)) => Some(Box::new(Before::Left(found))),
+                None => Some(Box::new(Before::Unknown)),
+                Some(Err(_)) if connection.is_abandoned() => Some(Box::new(Before::Unknown)),
+                Some(Err(_)) if connection.is_retired() && hops.breaks() => {
+                    Some(Box::new(Before::Unknown))
+                }
                 Some(Err(failed)) => {
                     // Boxed, because every call would carry its size and hardly one needs it.
                     Box::pin(self.follow(slot, &connection, failed, R::KEYS, &mut hops)).await?;

@@ -2,7 +2,6 @@
 //!
 //! See "Why is there a connection for each tokio runtime?" in DESIGN.md.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::backend::Fault;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::fault;
 use crate::backend::redis::wire::connection::Connection;
-use crate::types::clock::{Moment, boot_time};
+use crate::types::clock::boot_time;
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
 type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
@@ -29,19 +28,15 @@ pub(crate) struct Connections {
     /// How to open a connection; callers that want a private one use it too.
     pub(crate) opener: Opener,
     openings: Mutex<Openings>,
-    /// When connections were last to lead to another server, in nanoseconds; zero if never.
-    moved_at: AtomicU64,
 }
 
 impl Connections {
     pub(crate) fn new(opener: Opener) -> Self {
-        Self { opener, openings: Mutex::default(), moved_at: AtomicU64::default() }
+        Self { opener, openings: Mutex::default() }
     }
 
     /// Connections lead to another server from now on, which may have other locks.
     pub(crate) fn abandon(&self) {
-        self.moved_at.store(boot_time().as_nanos(), Ordering::Release);
-        self.opener.times.forget();
         self.drop_retired();
         self.opener.reports.connected();
     }
@@ -58,10 +53,6 @@ impl Connections {
                 act(&connection);
             }
         }
-    }
-
-    pub(crate) fn moved_at(&self) -> Moment {
-        Moment::from_nanos(self.moved_at.load(Ordering::Acquire))
     }
 
     /// The connection of the calling task's runtime, opened by the first that comes.
@@ -175,10 +166,9 @@ impl Connections {
 }
 
 /// What is known of the server's clock ends with the connection to it: the next one may lead to another server, from
-/// which grants come already. Reports it when the connection breaks.
+/// which wake-ups come already. Reports it when the connection breaks.
 async fn pass_on(end: impl Future<Output = bool>, opener: Opener) {
     let is_broken = end.await;
-    opener.times.forget();
     if is_broken {
         opener.reports.broken(&fault::broke(&opener.server));
     }

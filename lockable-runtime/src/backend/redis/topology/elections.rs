@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::votes::Elected;
+use crate::backend::epochs::{Epoch, Epochs};
 use crate::backend::redis::connect::endpoint::Endpoint;
-use crate::backend::redis::connect::epochs::{Epoch, Epochs};
 use crate::backend::redis::connect::finder::Term;
 use crate::types::clock::{Moment, boot_time};
 

@@ -241,43 +241,38 @@ impl Topology {
         Err(failed)
     }
 
-    /// Makes sure that every grant of that origin is reported, where one subscription brings those of all slots.
+    /// Makes sure that every wake-up of that origin is reported, where one subscription brings those of all slots.
     pub(super) async fn listen(&self, origin: Origin) -> Result<(), Fault> {
         for server in self.seats.servers() {
-            server.grants.listen(origin).await?;
+            server.wake_ups.listen(origin).await?;
         }
         Ok(())
     }
 
-    /// Makes sure that a grant to this attempt is received, if the slot's server lets it. Where it does not, the call
+    /// Makes sure that a wake-up for this attempt is received, if the slot's server lets it. Where it does not, the call
     /// finds its turn when it tries again, as it does once in a while in any case.
     pub(super) async fn listen_for(&self, attempt: &Attempt) {
         let Some((server, origin)) = self.listening(attempt) else { return };
-        let listening = server.grants.listen_for(attempt.slot, origin);
+        let listening = server.wake_ups.listen_for(attempt.slot, origin);
         // The request itself is to be answered within a command deadline.
         let _heard: Option<Result<(), Fault>> =
             self.opener.within(self.opener.command_deadline / 2, listening).await;
     }
 
-    /// The same without waiting, where a release would wait. A grant that is not received is found when its line
-    /// tries again.
+    /// The same without waiting, where a release would wait. A line that misses its wake-up finds its turn when it
+    /// asks again.
     pub(super) fn start_listening_for(&self, attempt: &Attempt) {
         if let Some((server, origin)) = self.listening(attempt) {
-            server.grants.start_listening(attempt.slot, origin);
+            server.wake_ups.start_listening(attempt.slot, origin);
         }
     }
 
-    /// Where grants to this attempt are published, if each slot has a channel of its own.
+    /// Where wake-ups for this attempt are published, if each slot has a channel of its own.
     fn listening(&self, attempt: &Attempt) -> Option<(Arc<Server>, Origin)> {
         if !self.is_shared() || !self.opener.reports.are_received() {
             return None;
         }
         Some((self.server(attempt.slot)?, Origin::of(&attempt.owner)?))
-    }
-
-    /// When the slot's server was last left for another one; zero if never.
-    pub(super) fn moved_at(&self, slot: Slot) -> Moment {
-        self.seats.moved_at(slot)
     }
 
     /// The calling task gave up on an answer of the slot's server after that time.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
-use crate::backend::redis::pubsub::Grants;
+use crate::backend::redis::pubsub::WakeUps;
 use crate::backend::redis::topology::connections::Connections;
 use crate::types::slot::Slot;
 
@@ -19,7 +19,7 @@ pub(crate) struct Server {
     pub(crate) readers: Connections,
     /// Those that wait until replicas have locks.
     pub(crate) confirmers: Connections,
-    pub(crate) grants: Grants,
+    pub(crate) wake_ups: WakeUps,
 }
 
 impl Server {
@@ -60,6 +60,6 @@ impl Server {
         self.connections.drop_retired();
         self.readers.drop_retired();
         self.confirmers.drop_retired();
-        self.grants.abandon();
+        self.wake_ups.abandon();
     }
 }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::seats::Seats;
 use super::server::Server;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::pubsub::Grants;
+use crate::backend::redis::pubsub::WakeUps;
 use crate::backend::redis::topology::connections::Connections;
-use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 
 pub(super) struct Single(Arc<Server>);
@@ -17,7 +16,7 @@ impl Single {
         Self(Arc::new(Server {
             number: 0,
             node: None,
-            grants: Grants::of_all_slots(opener.clone()),
+            wake_ups: WakeUps::of_all_slots(opener.clone()),
             readers: Connections::new(opener.for_reading()),
             confirmers: Connections::new(opener.for_confirming()),
             connections: Connections::new(opener),
@@ -32,9 +31,5 @@ impl Seats for Single {
 
     fn servers(&self) -> Vec<Arc<Server>> {
         vec![Arc::clone(&self.0)]
-    }
-
-    fn moved_at(&self, _: Slot) -> Moment {
-        self.0.connections.moved_at()
     }
 }

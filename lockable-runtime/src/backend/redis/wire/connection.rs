@@ -21,7 +21,7 @@ use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
-use crate::backend::redis::known::fence::FenceCounters;
+use crate::backend::redis::fences::FenceCounters;
 use crate::backend::redis::wire::tracking;
 use crate::backend::{Attempt, Fault};
 use crate::types::clock::{Moment, boot_time, timer_on};
@@ -42,7 +42,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// after it was retired.
 pub(crate) struct Connection {
     opener: Opener,
-    target: Target,
+    pub(crate) target: Target,
     driven: Driven,
     pub(crate) fences: FenceCounters,
     /// When it was open, on the clock of this machine.
@@ -292,11 +292,6 @@ impl Connection {
         if fault::is_cross_slot(error) {
             self.opener.is_sharded.store(true, Ordering::Relaxed);
         }
-    }
-
-    /// The server answered a request that was sent then with its time in microseconds.
-    pub(crate) fn learn(&self, sent: Moment, time: u64) {
-        self.opener.times.learn(sent, time, boot_time());
     }
 
     /// Whether commands with the keys of several locks are refused here.

@@ -3,7 +3,7 @@
 use ::redis::{Cmd, RedisError, Value};
 
 use super::command::{integer, integers, millis, natural, unexpected};
-use super::script::{Call, QueueReply, obstacle_behind};
+use super::script::{Call, QueueReply, obstacle_behind, reserved};
 use super::source::Script;
 use crate::backend::Attempt;
 use crate::types::key::LockKey;
@@ -95,8 +95,8 @@ impl Call for TakeOne<'_> {
 pub(crate) struct OneOf<'a>(pub(crate) Asker<'a>);
 
 impl Call for OneOf<'_> {
-    /// With the permit that was acquired, and the time of the server.
-    type Outcome = (QueueReply, Option<LockKey>, u64);
+    /// With the permit that was acquired.
+    type Outcome = (QueueReply, Option<LockKey>);
     const SCRIPT: Script = Script::OneOf;
 
     fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
@@ -113,16 +113,13 @@ impl Call for OneOf<'_> {
 
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
         let mut reply = reply.extract_error()?;
+        if let Ok([number, first, time]) = integers(&reply) {
+            let permit = self.0.lane.family.member(self.0.number(natural(number)?)?);
+            return Ok((QueueReply::Granted { fence: reserved([first, time])? }, Some(permit)));
+        }
         self.0.attempt.mark_busy(&obstacle_behind(&mut reply), None);
-        let [number, found, time] = integers(&reply)?;
-        let time = natural(time)?;
-        Ok(match self.0.number(natural(number)?)? {
-            0 => (QueueReply::remaining(found), None, time),
-            number => {
-                let permit = self.0.lane.family.member(number);
-                (QueueReply::Granted { fence: natural(found)? }, Some(permit), time)
-            }
-        })
+        let [0, kept_for] = integers(&reply)? else { return Err(unexpected()) };
+        Ok((QueueReply::remaining(kept_for), None))
     }
 }
 

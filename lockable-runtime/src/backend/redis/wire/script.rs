@@ -9,7 +9,7 @@ use ::redis::{Cmd, FromRedisValue, RedisError, ServerErrorKind, Value};
 
 use super::command::{integer, integers, millis, natural, unexpected};
 use super::source::Script;
-use crate::backend::{self, Attempt, Renewal, Renewed};
+use crate::backend::{self, Attempt, Renewal, Renewed, Reserved};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::FENCE_LIFE;
@@ -88,21 +88,20 @@ pub(crate) struct Release<'a> {
     pub(crate) next: Option<&'a Attempt>,
 }
 
-/// What was handed off at once to an attempt of this process: its first fencing token, and the time.
-pub(crate) type HandedOff = Option<(u64, u64)>;
-
 impl Call for Release<'_> {
-    type Outcome = (backend::Release, HandedOff);
+    /// With the fencing tokens of the next attempt, where that has the lock at once.
+    type Outcome = (backend::Release, Option<Reserved>);
     const SCRIPT: Script = Script::Release;
 
     fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
-        let mut command = with_keys(namespace, verb, text, self.attempt, 5);
+        let mut command = with_keys(namespace, verb, text, self.attempt, 6);
         command.arg(self.attempt.owner.as_ref());
         if self.taken_for.is_some() || self.next.is_some() {
             command.arg(self.taken_for.map_or(0, millis));
         }
         if let Some(next) = self.next {
             command.arg(next.entry()).arg(next.owner.as_ref()).arg(millis(next.ttl.queue_life()));
+            command.arg(millis(next.ttl.duration()));
         }
         command
     }
@@ -112,8 +111,7 @@ impl Call for Release<'_> {
         if let Some(found) = found(&reply) {
             return Ok((found, None));
         }
-        let [fence, time] = integers(&reply)?;
-        Ok((backend::Release::Released, Some((natural(fence)?, natural(time)?))))
+        Ok((backend::Release::Released, Some(reserved(integers(&reply)?)?)))
     }
 }
 
@@ -137,6 +135,11 @@ impl Call for Force<'_> {
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
         found(&reply.extract_error()?).ok_or_else(unexpected)
     }
+}
+
+/// What a script has reserved: the first token, and the time.
+pub(super) fn reserved([first, time]: [i64; 2]) -> Result<Reserved, RedisError> {
+    Ok(Reserved::at(natural(first)?, natural(time)?))
 }
 
 /// What a release found that hands nothing to this process.
@@ -233,7 +236,7 @@ pub(crate) struct Enqueue<'a>(pub(crate) &'a Attempt);
 
 /// The result of asking for a place.
 pub(crate) enum QueueReply {
-    Granted { fence: u64 },
+    Granted { fence: Reserved },
     Queued { remaining: Option<Duration> },
     Done { remaining: Option<Duration> },
 }
@@ -246,8 +249,7 @@ impl QueueReply {
 }
 
 impl Call for Enqueue<'_> {
-    /// With the time of the server.
-    type Outcome = (QueueReply, u64);
+    type Outcome = QueueReply;
     const SCRIPT: Script = Script::Enqueue;
 
     fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
@@ -262,19 +264,20 @@ impl Call for Enqueue<'_> {
         command
     }
 
-    fn outcome(&self, reply: Value) -> Result<(QueueReply, u64), RedisError> {
+    fn outcome(&self, reply: Value) -> Result<QueueReply, RedisError> {
         let mut reply = reply.extract_error()?;
+        if let Ok([1, first, time]) = integers(&reply) {
+            return Ok(QueueReply::Granted { fence: reserved([first, time])? });
+        }
         let obstacle = obstacle_behind(&mut reply);
-        let [outcome, number, time] = integers(&reply)?;
-        let remaining = u64::try_from(number).ok().map(Duration::from_millis);
+        let [outcome, millis] = integers(&reply)?;
+        let remaining = u64::try_from(millis).ok().map(Duration::from_millis);
         self.0.mark_busy(&obstacle, remaining);
-        let place = match outcome {
-            1 => QueueReply::Granted { fence: natural(number)? },
-            0 => QueueReply::Queued { remaining },
-            2 => QueueReply::Done { remaining },
-            _ => return Err(unexpected()),
-        };
-        Ok((place, natural(time)?))
+        match outcome {
+            0 => Ok(QueueReply::Queued { remaining }),
+            2 => Ok(QueueReply::Done { remaining }),
+            _ => Err(unexpected()),
+        }
     }
 }
 
@@ -284,9 +287,9 @@ pub(super) fn obstacle_behind(reply: &mut Value) -> Vec<u8> {
         return Vec::new();
     };
     match &mut parts[..] {
-        [Value::Int(0 | 2), _, _, Value::BulkString(value)] => {
+        [Value::Int(0 | 2), _, Value::BulkString(value)] => {
             let value = mem::take(value);
-            parts.truncate(3);
+            parts.truncate(2);
             value
         }
         _ => Vec::new(),

@@ -43,7 +43,7 @@ impl Script {
         Self::FreeOne,
     ];
 
-    /// Those that are run where grants are published so: no slot of a single server moves.
+    /// Those that are run where wake-ups are published so: no slot of a single server moves.
     pub(crate) fn needed(channels: Channels) -> impl Iterator<Item = Self> {
         let is_needed = move |script| channels == Channels::Sharded || script != Self::FreeOne;
         Self::ALL.into_iter().filter(move |script| is_needed(*script))

@@ -119,7 +119,7 @@ mod tests {
     use std::sync::{Arc, Mutex, Weak};
 
     use super::*;
-    use crate::backend::{Attempt, Events, Grant};
+    use crate::backend::{Attempt, Events, WakeUp};
     use crate::types::clock::boot_time;
     use crate::types::key::LockKey;
     use crate::types::options::Ttl;
@@ -134,7 +134,7 @@ mod tests {
     struct Noted(Mutex<Vec<String>>);
 
     impl Events for Noted {
-        fn on_grant(&self, _: Grant) {}
+        fn on_wake_up(&self, _: WakeUp) {}
 
         fn on_changed(&self, key: &str) {
             self.0.lock().unwrap().push(key.to_owned());

@@ -120,7 +120,7 @@ fn is_cross_slot(reply: &Value) -> bool {
 /// may delete nothing.
 pub(crate) fn attempt(key: &LockKey, origin: Origin, number: u64) -> Arc<Attempt> {
     let owner = OwnerToken::at(origin, number, None);
-    Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.provisional(), owner))
+    Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.kept_turn(), owner))
 }
 
 /// Of two servers that share the keys equally, each of these finds out with every second lock: all of them

@@ -55,6 +55,13 @@ impl Case {
         self.joins_as(number, name, false);
     }
 
+    /// A call joins that needs a lease of so many seconds.
+    fn joins_for(&mut self, number: u64, name: &'static str, seconds: u64) {
+        let ttl = Ttl::new("expire", Duration::from_secs(seconds)).unwrap();
+        let waiter = Waiter { ttl, ..waiter(number, name, false) };
+        self.line.joined(waiter, Heard::Nothing, Behind::Holder, self.now);
+    }
+
     fn joins_as(&mut self, number: u64, name: &'static str, is_fair: bool) {
         let waiter = waiter(number, name, is_fair);
         self.line.joined(waiter, Heard::Nothing, Behind::Holder, self.now);
@@ -85,12 +92,21 @@ impl Case {
     }
 
     fn grant(&self, attempt: &Attempt) -> Grant {
-        Grant::answered(attempt, Reserved::turn(100), self.now, attempt.ttl)
+        Grant::answered(attempt, Reserved::turn(100), self.now)
     }
 
-    /// A message says that the attempt was granted.
-    fn granted(&mut self, attempt: &Attempt) -> Option<Actions<&'static str>> {
-        self.line.granted(&self.grant(attempt), self.now)
+    /// The line is woken, asks, and is granted the lock.
+    fn granted(&mut self, attempt: &Arc<Attempt>) -> Actions<&'static str> {
+        let asked = self.line.woken(&attempt.owner).ask.unwrap();
+        assert!(asked.owner == attempt.owner);
+        let grant = self.grant(&asked);
+        self.answered(&asked, &Enqueued::Granted(grant))
+    }
+
+    /// The same with that grant.
+    fn granted_as(&mut self, attempt: &Arc<Attempt>, grant: Grant) -> Actions<&'static str> {
+        drop(self.asks(attempt));
+        self.answered(attempt, &Enqueued::Granted(grant))
     }
 
     fn answered(&mut self, attempt: &Arc<Attempt>, answer: &Enqueued) -> Actions<&'static str> {
@@ -102,7 +118,7 @@ impl Case {
         self.joins(0, "first");
         let attempt = self.asks(&sent());
         assert!(is_nothing(&self.answered(&attempt, &BUSY)));
-        let actions = self.granted(&attempt).unwrap();
+        let actions = self.granted(&attempt);
         assert_eq!(delivered(&actions), Some("first"));
         attempt
     }

@@ -32,10 +32,10 @@ fn calls_of_another_kind_wait_on() {
     assert_eq!(refused(&actions), ["once"]);
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
     // Its own place has a token that says nothing of `once`.
-    assert!(gives_back(case.granted(&place).unwrap(), &place));
+    assert!(gives_back(case.granted(&place), &place));
     assert_eq!(case.due_in(), Some(Duration::ZERO));
     let place = case.asks(&sent());
-    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("plain"));
+    assert_eq!(delivered(&case.granted(&place)), Some("plain"));
 }
 
 /// A lock that a minimum hold keeps would be done otherwise.
@@ -46,7 +46,7 @@ fn no_turn_is_passed_to_a_call_of_another_kind() {
     let place = case.asks(&sent_once());
     case.joins(1, "plain");
     case.joins_once(2, "again");
-    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("once"));
+    assert_eq!(delivered(&case.granted(&place)), Some("once"));
     assert!(is_nothing(&case.line.passed(&place, case.now)));
     assert!(is_nothing(&case.line.left(1, case.now)));
     assert_eq!(delivered(&case.line.passed(&place, case.now)), Some("again"));
@@ -60,7 +60,7 @@ fn a_grant_goes_to_the_first_call_of_its_kind() {
     case.joins(1, "plain");
     case.joins_once(2, "next");
     assert!(is_nothing(&case.line.left(0, case.now)));
-    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("next"));
+    assert_eq!(delivered(&case.granted(&place)), Some("next"));
 }
 
 /// The answer is from before an operator had the run repeated.
@@ -70,6 +70,6 @@ fn an_old_answer_ends_no_call_behind_a_turn() {
     case.joins_once(0, "first");
     case.joins_once(1, "second");
     let place = case.asks(&sent_once());
-    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("first"));
+    assert_eq!(delivered(&case.granted(&place)), Some("first"));
     assert!(is_nothing(&case.answered(&place, &DONE)));
 }

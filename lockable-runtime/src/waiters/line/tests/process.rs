@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::store::KEY;
-use crate::backend::{Attempt, Enqueued, Fault, Grant};
+use crate::backend::{Attempt, Enqueued, Fault, WakeUp};
 use crate::types::clock::Moment;
 use crate::types::error::LockErrorKind;
 use crate::types::options::Ttl;
@@ -26,7 +26,7 @@ pub(super) enum Packet {
     /// The release of a turn, and whether its answer will be heard.
     Release(Arc<Attempt>, Ending, bool),
     Released(Arc<Attempt>, Ending),
-    Published(Grant),
+    Published(WakeUp),
     /// A try that calls may wait for, and what it has heard.
     Tried(Heard),
     /// A turn that the call of this number has not received yet.
@@ -125,11 +125,8 @@ impl Process {
         self.under_way.push(Packet::Question(attempt, is_heard));
     }
 
-    pub(super) fn hears(&mut self, grant: &Grant, now: Moment) {
-        let Some(actions) = self.line.granted(grant, now) else {
-            let unwanted = Attempt::owned(KEY, grant.ttl, grant.owner.clone());
-            return self.under_way.push(Packet::Deferred(Arc::new(unwanted)));
-        };
+    pub(super) fn hears(&mut self, wake_up: &WakeUp) {
+        let actions = self.line.woken(&wake_up.owner);
         self.perform(actions);
     }
 

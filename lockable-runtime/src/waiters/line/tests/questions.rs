@@ -1,4 +1,4 @@
-//! Joining, asking, what the answers and messages mean, and leaving.
+//! Joining, asking, what the answers and wake-ups mean, and leaving.
 
 use super::*;
 
@@ -35,35 +35,45 @@ fn a_queued_line_asks_when_the_holders_lease_ends() {
 }
 
 #[test]
-fn a_grant_from_before_the_clock_was_set_back_counts_from_nowhere() {
+fn a_line_that_is_woken_asks_at_once() {
     let mut case = case();
     case.joins(0, "first");
     let place = case.asks(&sent());
-    let counts_from = case.after(1);
-    let grant = Grant { counts_from, ..case.grant(&place) };
-    let (_, granted) = case.line.granted(&grant, case.now).unwrap().deliver.unwrap();
-    assert_eq!(granted.since, None);
+    assert!(is_nothing(&case.answered(&place, &BUSY)));
+    for (again, due) in [(true, Duration::ZERO), (false, RECHECK_INTERVAL)] {
+        let woken = case.line.woken(&place.owner);
+        assert!(Arc::ptr_eq(woken.ask.as_ref().unwrap(), &place) && woken.deliver.is_none());
+        // The lock may be kept for it since that question landed.
+        assert!(!again || is_nothing(&case.line.woken(&place.owner)));
+        assert!(is_nothing(&case.answered(&place, &BUSY)), "another holder has the lock");
+        assert_eq!(case.due_in(), Some(due));
+    }
+    drop(case.asks(&place));
+    let granted = Enqueued::Granted(case.grant(&place));
+    assert_eq!(delivered(&case.answered(&place, &granted)), Some("first"));
+    assert!(is_nothing(&case.line.woken(&place.owner)), "it has its turn");
 }
 
 #[test]
-fn another_grant_is_unwanted() {
+fn a_wake_up_of_another_changes_nothing() {
     let mut case = case();
     case.joins(0, "first");
     let place = case.asks(&sent());
-    assert!(case.granted(&sent()).is_none());
+    assert!(is_nothing(&case.line.woken(&sent().owner)));
     assert_eq!(case.line.place(), Some(&place.owner));
 }
 
 /// See [`Line::left`].
 #[test]
-fn a_grant_that_crosses_a_withdrawal_is_unwanted() {
+fn a_wake_up_that_crosses_a_withdrawal_changes_nothing() {
     let mut case = case();
     case.joins(0, "first");
     let place = case.asks(&sent());
     assert!(is_nothing(&case.answered(&place, &BUSY)));
     assert!(withdraws(&case.line.left(0, case.now), &[&place]));
     assert!(case.line.is_over());
-    assert!(case.granted(&place).is_none());
+    assert!(is_nothing(&case.line.woken(&place.owner)));
+    assert!(case.line.is_over());
 }
 
 #[test]
@@ -84,7 +94,7 @@ fn a_place_is_kept_while_another_call_waits() {
     case.joins(1, "second");
     let place = case.asks(&sent());
     assert!(is_nothing(&case.line.left(0, case.now)));
-    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("second"));
+    assert_eq!(delivered(&case.granted(&place)), Some("second"));
 }
 
 #[test]
@@ -94,7 +104,7 @@ fn a_call_that_comes_back_has_its_old_place() {
     case.joins(0, "first");
     case.joins(1, "second");
     let place = case.asks(&sent());
-    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("first"));
+    assert_eq!(delivered(&case.granted(&place)), Some("first"));
     assert_eq!(delivered(&case.line.returned(&place, case.now)), Some("second"));
 }
 
@@ -106,7 +116,7 @@ fn a_question_without_an_answer_counts_as_under_way() {
     let fault = Fault::unavailable("no answer");
     assert!(is_nothing(&case.line.failed(Some(&attempt), &fault, case.now)));
     assert!(!case.line.question_ends(&attempt, false));
-    assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+    assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
     let ending = case.ending(&attempt, &sent());
     assert!(withdraws(&case.line.released(&attempt, ending, case.now), &[&attempt]));
 }
@@ -118,7 +128,7 @@ fn a_question_that_was_never_sent_is_forgotten() {
     let unsent = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
     let attempt = case.asks(&unsent);
     assert!(!case.line.question_ends(&attempt, false));
-    assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+    assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
     let ending = case.ending(&attempt, &sent());
     assert!(is_nothing(&case.line.released(&attempt, ending, case.now)));
 }
@@ -266,7 +276,7 @@ fn a_call_that_tried_comes_before_those_behind_it() {
     case.line.tried(Heard::Busy, case.now);
     case.joins(0, "first");
     let place = case.asks(&sent());
-    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("first"));
+    assert_eq!(delivered(&case.granted(&place)), Some("first"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
-use crate::backend::{Attempt, Backend, Enqueued, Events, Grant, Memory, Release, Reply};
+use crate::backend::{Attempt, Backend, Enqueued, Events, Grant, Memory, Release, Reply, WakeUp};
 use crate::types::key::LockKey;
 use crate::types::token::Origin;
 
@@ -18,13 +18,13 @@ pub(super) struct Store {
     heard: [Arc<Heard>; 2],
 }
 
-/// The grants that were published to one process, and are under way.
+/// The wake-ups that were published to one process, and are under way.
 #[derive(Default)]
-struct Heard(Mutex<Vec<Grant>>);
+struct Heard(Mutex<Vec<WakeUp>>);
 
 impl Events for Heard {
-    fn on_grant(&self, grant: Grant) {
-        self.0.lock().unwrap().push(grant);
+    fn on_wake_up(&self, wake_up: WakeUp) {
+        self.0.lock().unwrap().push(wake_up);
     }
 }
 
@@ -66,12 +66,21 @@ impl Store {
         self.memory.evict(KEY);
     }
 
+    pub(super) fn flush(&self) {
+        self.memory.flush();
+    }
+
+    /// Whether it has no lock, and no place in a queue.
+    pub(super) fn is_empty(&self) -> bool {
+        self.owner().is_none() && self.memory.queue(&KEY).is_empty()
+    }
+
     pub(super) fn owner(&self) -> Option<String> {
         answer(self.memory.inspect(KEY)).map(|held| held.owner.text().to_owned())
     }
 
-    /// The grants that were published to a process since the last time.
-    pub(super) fn published(&self, process: usize) -> Vec<Grant> {
+    /// The wake-ups that were published to a process since the last time.
+    pub(super) fn published(&self, process: usize) -> Vec<WakeUp> {
         std::mem::take(&mut *self.heard[process].0.lock().unwrap())
     }
 }

@@ -1,25 +1,20 @@
 //! Turns: what they are, passing them on, and how they end.
 
 use super::*;
+use crate::backend::epochs::Epochs;
 use crate::types::permit::{Family, Lane, LaneNumber};
 
 #[test]
-fn the_answer_and_the_message_of_a_grant_begin_one_turn() {
-    for is_message_first in [true, false] {
-        let mut case = case();
-        case.joins(0, "first");
-        case.joins(1, "second");
-        let place = case.asks(&sent());
-        let answer = Enqueued::Granted(case.grant(&place));
-        let (first, second) = if is_message_first {
-            (case.granted(&place).unwrap(), case.answered(&place, &answer))
-        } else {
-            (case.answered(&place, &answer), case.granted(&place).unwrap())
-        };
-        assert_eq!(delivered(&first), Some("first"));
-        assert!(is_nothing(&second));
-        assert_eq!(case.line.len(), 1);
-    }
+fn two_answers_begin_one_turn() {
+    let mut case = case();
+    case.joins(0, "first");
+    case.joins(1, "second");
+    let place = case.asks(&sent());
+    drop(case.asks(&place));
+    let granted = Enqueued::Granted(case.grant(&place));
+    assert_eq!(delivered(&case.answered(&place, &granted)), Some("first"));
+    assert!(is_nothing(&case.answered(&place, &granted)));
+    assert_eq!(case.line.len(), 1);
 }
 
 #[test]
@@ -27,16 +22,13 @@ fn a_turn_is_what_its_grant_says() {
     let mut case = case();
     case.joins(0, "first");
     let place = case.asks(&sent());
-    case.after(20_000);
-    let grant =
-        Grant { fence: Reserved::turn(7), ttl: Ttl::DEFAULT.provisional(), ..case.grant(&place) };
-    let (_, granted) = case.line.granted(&grant, case.now).unwrap().deliver.unwrap();
-    assert_eq!(u64::from(granted.fencing_token), 7);
-    assert_eq!((granted.since, granted.ttl), (grant.since, grant.ttl));
+    let grant = Grant::answered(&place, Reserved::turn(7), case.now);
+    case.after(2_000);
+    let since = grant.since();
+    let (_, granted) = case.answered(&place, &Enqueued::Granted(grant)).deliver.unwrap();
+    assert_eq!((u64::from(granted.grant.fencing_token()), granted.grant.since()), (7, since));
     assert!(!granted.is_passed_on && Arc::ptr_eq(&granted.attempt, &place));
     assert!(place.had_turn());
-    let lapse = case.now.after(Ttl::DEFAULT.provisional().duration());
-    assert_eq!(place.lapses_at(), Some(lapse));
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
 }
 
@@ -71,7 +63,7 @@ fn a_turn_is_passed_on_with_the_next_fencing_token() {
     for pass in 1..=16 {
         case.joins(pass, "next");
         let (_, granted) = case.line.passed(&attempt, case.now).deliver.unwrap();
-        assert_eq!(u64::from(granted.fencing_token), 100 + pass);
+        assert_eq!(u64::from(granted.grant.fencing_token()), 100 + pass);
         assert!(granted.is_passed_on);
     }
     case.joins(17, "last");
@@ -84,8 +76,8 @@ fn a_turn_without_further_fencing_tokens_is_not_passed_on() {
     case.joins(0, "first");
     case.joins(1, "second");
     let place = case.asks(&sent());
-    let grant = Grant { fence: Reserved { first: 7, passes: 0 }, ..case.grant(&place) };
-    assert!(case.line.granted(&grant, case.now).unwrap().deliver.is_some());
+    let grant = Grant::answered(&place, Reserved::single(7), case.now);
+    assert_eq!(delivered(&case.granted_as(&place, grant)), Some("first"));
     assert!(is_nothing(&case.line.passed(&place, case.now)));
 }
 
@@ -107,38 +99,80 @@ fn a_fair_call_neither_takes_nor_gives_a_pass() {
         case.joins_as(0, "first", first);
         case.joins_as(1, "second", second);
         let attempt = case.asks(&sent());
-        assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+        assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
         assert!(is_nothing(&case.line.passed(&attempt, case.now)));
     }
 }
 
+/// Its answer was long on its way.
 #[test]
 fn a_lock_that_is_not_surely_held_is_not_passed_on() {
-    let mut case = case();
-    let start = case.now;
-    let short = Ttl::new("expire", Duration::from_millis(100)).unwrap();
-    for since in [None, Some(start)] {
-        let mut line = Line::default();
-        for number in 0..2 {
-            let waiter = Waiter {
-                number,
-                ttl: short,
-                is_fair: false,
-                is_once: false,
-                identity: None,
-                label: Default::default(),
-                answer: "a",
-            };
-            line.joined(waiter, Heard::Nothing, Behind::Holder, start);
-        }
-        let attempt = line.came_due(|_| sent()).unwrap();
-        // It was on its way for as long as it lasts.
-        let now = start.after(Duration::from_millis(100));
-        let grant = Grant { since, ttl: short, ..case.grant(&attempt) };
-        assert_eq!(delivered(&line.granted(&grant, now).unwrap()), Some("a"));
-        assert!(is_nothing(&line.passed(&attempt, now)));
+    for (after, is_passed) in [(9_897, true), (9_898, false)] {
+        let mut case = case();
+        case.joins(0, "first");
+        case.joins(1, "second");
+        let place = case.asks(&sent());
+        let grant = case.grant(&place);
+        case.after(after);
+        assert_eq!(delivered(&case.granted_as(&place, grant)), Some("first"));
+        assert_eq!(delivered(&case.line.passed(&place, case.now)).is_some(), is_passed, "{after}");
     }
-    case.after(1);
+}
+
+/// The lease of the next call counts from the same request.
+#[test]
+fn a_turn_is_passed_to_a_call_with_a_shorter_lease() {
+    for (seconds, after, is_passed) in
+        [(9, 0, true), (10, 0, true), (11, 0, false), (1, 990, false)]
+    {
+        let mut case = case();
+        case.joins(0, "first");
+        let place = case.asks(&sent());
+        let grant = case.grant(&place);
+        case.after(after);
+        assert_eq!(delivered(&case.granted_as(&place, grant)), Some("first"));
+        case.joins_for(1, "second", seconds);
+        let passed = case.line.passed(&place, case.now);
+        assert_eq!(delivered(&passed).is_some(), is_passed, "{seconds} {after}");
+    }
+}
+
+/// The call for which the place was made has left, and the next one needs a longer lease.
+#[test]
+fn a_place_is_asked_for_as_long_as_its_first_call_needs() {
+    let mut case = case();
+    case.joins(0, "first");
+    let place = case.asks(&sent());
+    case.joins_for(1, "second", 60);
+    case.joins(2, "third");
+    assert!(is_nothing(&case.line.left(0, case.now)));
+    let short = Enqueued::Granted(case.grant(&place));
+    assert!(is_nothing(&case.answered(&place, &short)), "no call behind it comes before it");
+    assert_eq!(case.due_in(), Some(Duration::ZERO));
+    let longer = case.asks(&sent());
+    assert_eq!((longer.owner == place.owner, longer.ttl.duration().as_secs()), (true, 60));
+    assert_eq!((longer.entry(), longer.sent_at()), (place.entry(), place.sent_at()));
+    let granted = Enqueued::Granted(case.grant(&longer));
+    assert_eq!(delivered(&case.answered(&longer, &granted)), Some("second"));
+    assert_eq!(delivered(&case.line.passed(&longer, case.now)), Some("third"));
+}
+
+/// Another primary may not know the grant.
+#[test]
+fn a_turn_of_a_server_that_was_left_is_not_passed_on() {
+    for is_left in [false, true] {
+        let mut case = case();
+        case.joins(0, "first");
+        case.joins(1, "second");
+        let place = case.asks(&sent());
+        let epochs = Arc::<Epochs>::default();
+        let grant = case.grant(&place).of_epoch(Some(Arc::new(epochs.current())));
+        assert_eq!(delivered(&case.granted_as(&place, grant)), Some("first"));
+        if is_left {
+            epochs.begin(true);
+        }
+        assert_eq!(delivered(&case.line.passed(&place, case.now)).is_none(), is_left);
+    }
 }
 
 #[test]
@@ -148,7 +182,7 @@ fn a_turn_that_another_has_replaced_is_not_passed_on() {
     case.joins(1, "second");
     case.joins(2, "third");
     let place = case.asks(&sent());
-    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("second"));
+    assert_eq!(delivered(&case.granted(&place)), Some("second"));
     assert!(is_nothing(&case.line.passed(&lost, case.now)));
     let ending = case.ending(&lost, &sent());
     assert!(ending.next.is_none());
@@ -158,18 +192,14 @@ fn a_turn_that_another_has_replaced_is_not_passed_on() {
 
 /// Its lock has ended, so an earlier question may have queued it again.
 #[test]
-fn a_turn_that_a_newer_grant_has_replaced_is_withdrawn() {
-    for (fence, is_newer) in [(117, true), (100, false), (50, false)] {
-        let mut case = case();
-        let former = case.given();
-        case.joins(1, "second");
-        let place = case.asks(&sent());
-        let grant = Grant { fence: Reserved::turn(fence), ..case.grant(&place) };
-        let Actions { deliver, withdraw, .. } = case.line.granted(&grant, case.now).unwrap();
-        assert_eq!(deliver.map(|(name, _)| name), Some("second"));
-        let is_former = |attempt: &Arc<Attempt>| Arc::ptr_eq(attempt, &former);
-        assert_eq!(withdraw.iter().map(is_former).collect::<Vec<_>>(), vec![true; is_newer.into()]);
-    }
+fn a_turn_that_another_grant_has_replaced_is_withdrawn() {
+    let mut case = case();
+    let former = case.given();
+    case.joins(1, "second");
+    let place = case.asks(&sent());
+    let Actions { deliver, withdraw, .. } = case.granted(&place);
+    assert_eq!(deliver.map(|(name, _)| name), Some("second"));
+    assert!(matches!(&*withdraw, [one] if Arc::ptr_eq(one, &former)));
 }
 
 fn lane() -> Arc<Lane> {
@@ -190,10 +220,10 @@ fn an_attempt_with_two_permits_gives_both_back() {
         let mut case = case();
         case.joins(0, "first");
         let place = case.asks(&of_lane(&lane));
-        assert!(is_nothing(&case.answered(&place, &BUSY)));
+        drop(case.asks(&place));
         for (permit, call) in [(1, Some("first")), (repeated, None)] {
-            let grant = Grant { key: lane.family.member(permit), ..case.grant(&place) };
-            assert_eq!(delivered(&case.line.granted(&grant, case.now).unwrap()), call);
+            let grant = case.grant(&place).of_permit(Some(lane.family.member(permit)));
+            assert_eq!(delivered(&case.answered(&place, &Enqueued::Granted(grant))), call);
         }
         let ending = case.ending(&place, &sent());
         let actions = case.line.released(&place, ending, case.now);
@@ -209,14 +239,13 @@ fn a_turn_with_another_permit_is_not_withdrawn() {
         let mut case = case();
         case.joins(0, "first");
         case.joins(1, "second");
-        let mut granted = |permit, fence| {
+        let mut granted = |permit| {
             let place = case.asks(&of_lane(&lane));
-            let (key, fence) = (lane.family.member(permit), Reserved::turn(fence));
-            let grant = Grant { key, fence, ..case.grant(&place) };
-            case.line.granted(&grant, case.now).unwrap()
+            let grant = case.grant(&place).of_permit(Some(lane.family.member(permit)));
+            case.answered(&place, &Enqueued::Granted(grant))
         };
-        assert_eq!(delivered(&granted(1, 7)), Some("first"));
-        let second = granted(permit, 24);
+        assert_eq!(delivered(&granted(1)), Some("first"));
+        let second = granted(permit);
         assert_eq!((delivered(&second), second.withdraw.len()), (Some("second"), withdrawn));
     }
 }
@@ -232,7 +261,7 @@ fn a_release_queues_the_line_again() {
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
     assert!(is_nothing(&case.line.released(&attempt, ending, case.now)));
     assert_eq!(case.due_in(), None, "it is queued");
-    assert_eq!(delivered(&case.granted(&next).unwrap()), Some("second"));
+    assert_eq!(delivered(&case.granted(&next)), Some("second"));
 }
 
 #[test]
@@ -301,7 +330,7 @@ fn a_question_that_a_release_may_overtake_is_withdrawn() {
     let mut case = case();
     case.joins(0, "first");
     let attempt = case.asks(&sent());
-    assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+    assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
     let ending = case.ending(&attempt, &sent());
     let granted = Enqueued::Granted(case.grant(&attempt));
     assert!(is_nothing(&case.answered(&attempt, &granted)));
@@ -316,7 +345,7 @@ fn a_late_grant_is_given_back_without_a_minimum_hold() {
         let mut case = case();
         case.joins(0, "first");
         let attempt = case.asks(&sent());
-        assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+        assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
         attempt.min_hold.set_end(case.now.after(Duration::from_secs(3_600)));
         let ending = Ending { is_answered, ..case.ending(&attempt, &sent()) };
         let _ended = case.line.released(&attempt, ending, case.now);
@@ -336,7 +365,7 @@ fn a_question_that_lands_after_the_turn_is_released_or_withdrawn() {
         let mut case = case();
         case.joins(0, "first");
         let attempt = case.asks(&sent());
-        assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+        assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
         assert!(is_nothing(&case.line.deferred(&attempt, case.now)));
         assert!(!case.line.is_over());
         if is_granted {
@@ -365,88 +394,4 @@ fn the_next_call_is_asked_for_after_each_end_of_a_turn() {
         assert_eq!(case.due_in(), Some(Duration::ZERO));
         assert!(case.line.ending(&attempt, Some(|_: &Waiter<_>| sent()), case.now).next.is_none());
     }
-}
-
-/// See [`Line::claimed`].
-#[test]
-fn a_claimed_turn_is_asked_for_again() {
-    let mut case = case();
-    let attempt = case.given();
-    case.joins(1, "second");
-    case.joins(0, "first");
-    let actions = case.line.claimed(&attempt, case.now);
-    assert!(Arc::ptr_eq(actions.ask.as_ref().unwrap(), &attempt));
-    assert!(matches!(case.line.heard, Heard::Nothing));
-    let granted = Enqueued::Granted(Grant { fence: Reserved::turn(117), ..case.grant(&attempt) });
-    assert_eq!(delivered(&case.answered(&attempt, &granted)), Some("first"));
-}
-
-#[test]
-fn a_claimed_turn_may_have_lost_its_lock() {
-    let mut case = case();
-    let attempt = case.given();
-    case.joins(0, "first");
-    assert!(case.line.claimed(&attempt, case.now).ask.is_some());
-    assert!(is_nothing(&case.answered(&attempt, &BUSY)));
-    assert_eq!(case.line.place(), Some(&attempt.owner), "it is queued");
-    let grant = Grant { fence: Reserved::turn(117), ..case.grant(&attempt) };
-    assert_eq!(delivered(&case.line.granted(&grant, case.now).unwrap()), Some("first"));
-}
-
-#[test]
-fn a_claimed_turn_beside_another_place_is_given_up() {
-    let mut case = case();
-    let attempt = case.given();
-    case.joins(1, "second");
-    let place = case.asks(&sent());
-    case.joins(0, "first");
-    assert!(withdraws(&case.line.claimed(&attempt, case.now), &[&attempt]));
-    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("first"));
-}
-
-/// An older question is answered after the claim began: its grant has older fencing tokens.
-#[test]
-fn a_grant_from_before_a_claim_is_ignored() {
-    let mut case = case();
-    case.joins(0, "first");
-    let attempt = case.asks(&sent());
-    let older = Arc::clone(&attempt);
-    drop(case.asks(&sent()));
-    let granted = |case: &Case, fence| Grant { fence, ..case.grant(&attempt) };
-    let newer = Enqueued::Granted(granted(&case, Reserved::turn(34)));
-    assert_eq!(delivered(&case.answered(&attempt, &newer)), Some("first"));
-    case.joins(0, "first");
-    assert!(case.line.claimed(&attempt, case.now).ask.is_some());
-    let late = granted(&case, Reserved::turn(17));
-    assert!(is_nothing(&case.line.granted(&late, case.now).unwrap()), "its message");
-    assert!(is_nothing(&case.answered(&older, &Enqueued::Granted(late))), "its answer");
-    let answer = Enqueued::Granted(granted(&case, Reserved::turn(51)));
-    assert_eq!(delivered(&case.answered(&attempt, &answer)), Some("first"));
-}
-
-/// Someone else may have published it.
-#[test]
-fn a_grant_without_a_date_hides_no_later_one() {
-    let mut case = case();
-    case.joins(0, "first");
-    let attempt = case.asks(&sent());
-    let fence = Reserved { first: u64::MAX, passes: 0 };
-    let undated = Grant { fence, since: None, ..case.grant(&attempt) };
-    assert_eq!(delivered(&case.line.granted(&undated, case.now).unwrap()), Some("first"));
-    case.joins(0, "first");
-    assert!(case.line.claimed(&attempt, case.now).ask.is_some());
-    let answer = Enqueued::Granted(case.grant(&attempt));
-    assert_eq!(delivered(&case.answered(&attempt, &answer)), Some("first"));
-}
-
-#[test]
-fn an_attempt_whose_fencing_tokens_go_back_is_given_up() {
-    let mut case = case();
-    let attempt = case.given();
-    case.joins(0, "first");
-    assert!(case.line.claimed(&attempt, case.now).ask.is_some());
-    let answer = Enqueued::Granted(Grant { fence: Reserved::turn(50), ..case.grant(&attempt) });
-    assert!(withdraws(&case.answered(&attempt, &answer), &[&attempt]));
-    assert_eq!(case.line.place(), None);
-    assert_eq!(case.due_in(), Some(Duration::ZERO));
 }

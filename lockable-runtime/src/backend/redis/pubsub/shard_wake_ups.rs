@@ -1,4 +1,4 @@
-//! The subscription on which this process receives the grants of one node of a cluster.
+//! The subscription on which this process receives the wake-ups of one node of a cluster.
 //!
 //! See "How does a call wait in a cluster, by sharded pub/sub?" in DESIGN.md.
 
@@ -8,9 +8,9 @@ use std::time::Duration;
 use ::redis::RedisResult;
 use tokio::sync::{Notify, oneshot};
 
-use super::grants::grant;
-use super::kept::{PING, pause_after};
+use super::kept::pause_after;
 use super::shard_channels::{Change, Channel, ShardChannels};
+use super::wake_ups::wake_up;
 use crate::backend::Fault;
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
@@ -35,9 +35,9 @@ const MAX_UNSUBSCRIBED: u32 = 3;
 
 /// The one subscription to a node; there is none until a call waits for a lock there, and none a while after
 /// the last has stopped.
-pub(crate) struct ShardGrants(Arc<NodeGrants>);
+pub(crate) struct ShardWakeUps(Arc<NodeWakeUps>);
 
-struct NodeGrants {
+struct NodeWakeUps {
     opener: Opener,
     state: Mutex<Listening>,
     /// Notified when there is something to be sent, or the connection is over.
@@ -72,10 +72,10 @@ enum Listened {
     Asked(oneshot::Receiver<Confirmation>),
 }
 
-impl ShardGrants {
+impl ShardWakeUps {
     pub(crate) fn new(opener: Opener) -> Self {
         let state = Mutex::default();
-        Self(Arc::new(NodeGrants { opener, state, changed: Arc::default() }))
+        Self(Arc::new(NodeWakeUps { opener, state, changed: Arc::default() }))
     }
 
     /// Answers once the node has confirmed the channel of that origin for the locks of the slot.
@@ -115,7 +115,7 @@ impl ShardGrants {
     }
 }
 
-impl NodeGrants {
+impl NodeWakeUps {
     fn find(self: &Arc<Self>, channel: Channel) -> Listened {
         let mut state = self.state();
         if state.channels.is_confirmed(channel) {
@@ -146,9 +146,9 @@ impl NodeGrants {
                 Ok(opened) => opened,
                 Err(fault) => return self.failed(number, &fault),
             };
-            let Some(end) = self.serve_to_the_end(number, &target, &subscription).await else {
-                return;
-            };
+            let serving = self.serve(number, &target.server, &subscription);
+            let end = target.unless_over(serving).await;
+            let Some(end) = end.unwrap_or(Some(ShardEnd::Unsubscribed)) else { return };
             drop(subscription);
             if !self.lost(number, end, &target.server) {
                 return;
@@ -164,11 +164,10 @@ impl NodeGrants {
     async fn open(&self) -> Result<(Target, ShardSubscription), Fault> {
         let login = self.opener.login().await?;
         let target = self.opener.target(&login).await?;
-        let times = Arc::clone(&self.opener.times);
         let reports = self.opener.reports.clone();
         let hear = move |text: &str| {
-            if let (Some(grant), Some(events)) = (grant(text, &times), reports.events()) {
-                events.on_grant(grant);
+            if let (Some(wake_up), Some(events)) = (wake_up(text), reports.events()) {
+                events.on_wake_up(wake_up);
             }
         };
         let opening = ShardSubscription::open(&target.client, &self.changed, hear);
@@ -181,27 +180,6 @@ impl NodeGrants {
     }
 
     /// Why the subscription was lost; `None` where it is not needed any more.
-    async fn serve_to_the_end(
-        &self,
-        number: u64,
-        target: &Target,
-        subscription: &ShardSubscription,
-    ) -> Option<ShardEnd> {
-        let serving = self.serve(number, &target.server, subscription);
-        match target.unless_over(serving).await {
-            Some(end) => end,
-            None => Some(self.abandoned(subscription).await),
-        }
-    }
-
-    /// How a connection ends that is left: in a planned failover it still answers.
-    async fn abandoned(&self, subscription: &ShardSubscription) -> ShardEnd {
-        match self.opener.within(PING, subscription.request(&[ChannelRequest::Ping])).await {
-            Some(Ok(_)) => ShardEnd::Unsubscribed,
-            Some(Err(_)) | None => ShardEnd::Broken,
-        }
-    }
-
     async fn serve(
         &self,
         number: u64,
@@ -213,8 +191,11 @@ impl NodeGrants {
             if let Some(end) = subscription.end() {
                 return Some(end);
             }
-            if self.is_abandoned(number) {
-                return Some(self.abandoned(subscription).await);
+            let is_abandoned = |state: MutexGuard<'_, Listening>| {
+                state.task.as_ref().is_some_and(|it| it.is_abandoned)
+            };
+            if self.current(number).is_some_and(is_abandoned) {
+                return Some(ShardEnd::Unsubscribed);
             }
             let rest = SWEEP.saturating_sub(boot_time().since(swept));
             let changes = self.changes(number, rest.is_zero())?;
@@ -321,20 +302,9 @@ impl NodeGrants {
             if end == ShardEnd::Broken {
                 events.on_broken(&fault::broke(server), &concerns);
             }
-            // Where the connection has just answered, no other process was started from this one's image.
-            let origin = match end {
-                ShardEnd::Unsubscribed => None,
-                // Without randomness no new attempt is made either.
-                ShardEnd::Broken => Origin::draw().ok(),
-            };
-            events.on_resubscribed(origin, &concerns);
+            events.on_resubscribed(&concerns);
         }
         !is_hopeless
-    }
-
-    fn is_abandoned(&self, number: u64) -> bool {
-        self.current(number)
-            .is_some_and(|state| state.task.as_ref().is_some_and(|task| task.is_abandoned))
     }
 
     fn is_needed(&self, number: u64) -> bool {
@@ -384,5 +354,5 @@ fn no_slots(server: &str) -> Fault {
 }
 
 fn broken(server: &str) -> Fault {
-    Fault::unavailable(format!("{server}: the connection on which grants arrive broke twice"))
+    Fault::unavailable(format!("{server}: the connection on which wake-ups arrive broke twice"))
 }
