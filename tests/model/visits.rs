@@ -12,12 +12,14 @@ pub(crate) fn visit<S: State, A: Action, W: World<S, A>>(model: W) -> impl Check
     found
 }
 
-/// Visits the states after the fewest events, until this many were generated, and prints how many differ.
+/// Visits the states after the fewest events, until this many were generated or one breaks a property, and prints how
+/// many differ.
 pub(crate) fn visit_first<S: State, A: Action, W: World<S, A>>(
     model: W,
     limit: usize,
 ) -> impl Checker<W> {
-    let found = model.checker().threads(2).target_state_count(limit).spawn_bfs().join();
+    let checker = model.checker().threads(2).target_state_count(limit);
+    let found = checker.finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     let (states, different) = (found.state_count(), found.unique_state_count());
     println!(
         "{states} states, {different} of them different, after up to {} events",

@@ -3,13 +3,15 @@
 use std::mem;
 
 use crate::queue::rules::{Rule, Rules};
-use crate::queue::server::{Answer, Fence, Grant, Owner, PASSES, Request};
+use crate::queue::server::{Answer, Fence, Owner, PASSES, Request};
 
 /// A request, and what the process does with the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Letter {
     pub(crate) request: Request,
     pub(crate) purpose: Purpose,
+    /// Whether it has run before, on a connection that broke.
+    pub(crate) has_run: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,8 +19,9 @@ pub(crate) enum Purpose {
     Try,
     // A question of the line, which may have counted as failed already.
     Question { has_failed: bool },
-    // The release of a turn, or of a lock that a try has found.
+    // The release of a turn, which a question about the same attempt may overtake.
     TurnsEnd { may_overtake: bool },
+    // That of another lock, from whose answer nothing follows.
     End,
     // The background leaves, or releases. It repeats that until it is answered.
     Background,
@@ -31,8 +34,10 @@ pub(crate) struct Place {
     pub(crate) owner: Owner,
     pub(crate) questions: u8,
     is_unsure: bool,
-    /// Of its newest grant that was dated.
-    fence: Fence,
+    /// Whether a wake-up has made the line ask, and no question has ended since.
+    is_woken: bool,
+    /// Whether another came meanwhile.
+    is_woken_again: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,20 +45,9 @@ pub(crate) struct Turn {
     pub(crate) place: Place,
     pub(crate) fence: Fence,
     pub(crate) passes: u8,
-    is_dated: bool,
 }
 
-/// A turn that its call has not received yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Given {
-    pub(crate) owner: Owner,
-    fence: Fence,
-    is_dated: bool,
-    /// Whether that call has claimed the lock.
-    is_claim: bool,
-}
-
-/// A call that has the lock, as far as it knows.
+/// A call that has the lock, as far as it knows, or is about to receive it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Hold {
     pub(crate) owner: Owner,
@@ -63,7 +57,7 @@ pub(crate) struct Hold {
     pub(crate) is_lost: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     pub(crate) number: u8,
     /// The calls that have not begun.
@@ -71,16 +65,13 @@ pub(crate) struct Process {
     attempts: u8,
     pub(crate) trying: Option<Owner>,
     pub(crate) waiting: u8,
-    /// Whether the first of those claims the lock.
-    pub(crate) claims: bool,
     pub(crate) place: Option<Place>,
     pub(crate) turn: Option<Turn>,
     pub(crate) leftovers: Vec<Place>,
-    pub(crate) given: Vec<Given>,
+    /// The turns that their calls have not received yet.
+    pub(crate) given: Vec<Hold>,
     pub(crate) holds: Vec<Hold>,
     was_answered: bool,
-    /// Whether an answer has told the time of the server, by which a message is dated.
-    knows_time: bool,
     rules: Rules,
 }
 
@@ -89,22 +80,7 @@ pub(crate) type Outbox = Vec<Letter>;
 
 impl Process {
     pub(crate) fn new(number: u8, calls: u8, rules: Rules) -> Self {
-        Self {
-            number,
-            calls,
-            attempts: 0,
-            trying: None,
-            waiting: 0,
-            claims: false,
-            place: None,
-            turn: None,
-            leftovers: Vec::new(),
-            given: Vec::new(),
-            holds: Vec::new(),
-            was_answered: false,
-            knows_time: false,
-            rules,
-        }
+        Self { number, calls, rules, ..Self::default() }
     }
 
     /// A call comes: it tries, or joins those that wait.
@@ -117,7 +93,7 @@ impl Process {
         }
         let owner = self.draw();
         self.trying = Some(owner);
-        out.push(Letter { request: Request::Try(owner), purpose: Purpose::Try });
+        out.push(letter(Request::Try(owner), Purpose::Try));
     }
 
     fn draw(&mut self) -> Owner {
@@ -136,7 +112,7 @@ impl Process {
     ) {
         let is_wanted = self.trying.take_if(|trying| *trying == owner).is_some();
         match answer {
-            Some(Answer::Granted(fence)) if is_wanted && fence > lapsed => {
+            Some(Answer::Granted(fence)) if is_wanted && self.lasts(fence, lapsed) => {
                 self.holds.push(Hold { owner, fence, has_turn: false, is_lost: false });
             }
             Some(Answer::Granted(_)) | None
@@ -152,11 +128,14 @@ impl Process {
         }
     }
 
+    /// Whether a lease lasts still when its call receives it.
+    fn lasts(&self, fence: Fence, lapsed: Fence) -> bool {
+        fence > lapsed || !self.rules.has(Rule::CountsFromSending)
+    }
+
     /// The line asks, for a new place if it has none.
     pub(crate) fn ask(&mut self, out: &mut Outbox) {
-        if let Some(owner) = self.came_due() {
-            out.push(question(owner));
-        }
+        out.extend(self.came_due().map(question));
     }
 
     fn came_due(&mut self) -> Option<Owner> {
@@ -165,105 +144,85 @@ impl Process {
         }
         if self.place.is_none() {
             let owner = self.draw();
-            self.place = Some(Place { owner, questions: 0, is_unsure: false, fence: 0 });
+            self.place = Some(Place {
+                owner,
+                questions: 0,
+                is_unsure: false,
+                is_woken: false,
+                is_woken_again: false,
+            });
         }
         let place = self.place.as_mut()?;
         place.questions += 1;
         Some(place.owner)
     }
 
+    /// A wake-up came, whoever sent it: the line asks, unless it has been woken and waits for the answer.
+    pub(crate) fn woken(&mut self, owner: Owner, out: &mut Outbox) {
+        let place = self.place.as_mut().filter(|place| place.owner == owner);
+        let is_first = place.is_some_and(|place| {
+            place.is_woken_again |= place.is_woken;
+            !mem::replace(&mut place.is_woken, true)
+        });
+        if is_first && !self.rules.has(Rule::MessageGrantsNothing) {
+            self.begin(owner, Fence::MAX - PASSES, out);
+        } else if is_first && self.rules.has(Rule::WokenAsks) {
+            self.ask(out);
+        }
+    }
+
     /// A question was answered.
     pub(crate) fn answered(&mut self, owner: Owner, answer: Answer, out: &mut Outbox) {
-        self.knows_time = true;
         let is_leftover = self.question_ends(owner, true);
         let gives_back = is_leftover && self.rules.has(Rule::LeftoverIsGivenBack);
         match answer {
             Answer::Granted(_) if gives_back => out.push(release(owner)),
-            Answer::Granted(fence) => {
-                self.begin_or_repeat(Grant { owner, fence }, out);
-            }
+            Answer::Granted(fence) => self.begin(owner, fence, out),
             _ if gives_back => out.push(leave(owner)),
             _ => {}
         }
         self.was_answered = true;
+        let place = self.place.as_mut().filter(|place| place.owner == owner);
+        if place.is_some_and(|place| mem::take(&mut place.is_woken_again)) {
+            self.ask(out);
+        }
         self.forget();
     }
 
-    /// A message says that the lock was granted.
-    pub(crate) fn granted(&mut self, grant: Grant, out: &mut Outbox) {
-        let is_known = self.begin_or_repeat(grant, out);
-        if !is_known && self.rules.has(Rule::UnwantedIsReleased) {
-            out.push(release(grant.owner));
-        }
-    }
-
-    fn begin_or_repeat(&mut self, grant: Grant, out: &mut Outbox) -> bool {
-        let is_repeated = self.turn.is_some_and(|turn| turn.place.owner == grant.owner);
-        if is_repeated && self.rules.has(Rule::RepeatedIsKnown) {
-            return true;
-        }
-        let Some(mut place) = self.place.take_if(|place| place.owner == grant.owner) else {
-            return false;
-        };
-        if grant.fence <= place.fence {
-            if place.questions > 0 {
-                self.place = Some(place);
-            } else {
-                out.push(leave(place.owner));
+    /// The first call that waits has the turn of this attempt, unless another answer has begun that already.
+    fn begin(&mut self, owner: Owner, fence: Fence, out: &mut Outbox) {
+        let Some(place) = self.place.take_if(|place| place.owner == owner) else {
+            if !self.rules.has(Rule::RepeatedIsKnown) {
+                out.push(release(owner));
             }
-            return true;
-        }
-        if self.knows_time {
-            place.fence = grant.fence;
-        }
-        self.was_answered = true;
-        let (fence, is_dated) = (grant.fence, self.knows_time);
-        let former = self.turn.replace(Turn { place, fence, passes: 0, is_dated });
-        let lost = former.filter(|turn| turn.fence < fence && self.rules.has(Rule::FormerLeaves));
-        out.extend(lost.map(|turn| leave(turn.place.owner)));
-        self.give();
-        self.keep_leftover(former.map(|turn| turn.place));
-        true
-    }
-
-    /// A call receives its turn: it holds the lock, or claims it first.
-    pub(crate) fn receive(&mut self, given: Given, lapsed: Fence, out: &mut Outbox) {
-        let Given { owner, fence, is_dated, is_claim } = given;
-        self.given.retain(|other| *other != given);
-        let is_over = is_dated && fence <= lapsed;
-        if is_over && is_claim {
-            self.lost(owner, out);
-            self.waiting += 1;
-        } else if (!is_dated && self.rules.has(Rule::UndatedIsClaimed))
-            || (is_over && self.rules.has(Rule::OverdueIsClaimed))
-        {
-            self.waiting += 1;
-            self.claim(owner, out);
-        } else {
-            self.holds.push(Hold { owner, fence, has_turn: true, is_lost: false });
-        }
-    }
-
-    fn claim(&mut self, owner: Owner, out: &mut Outbox) {
-        self.claims = true;
-        let may_ask = self.place.is_none();
-        let Some(turn) = self.turn.take_if(|turn| may_ask && turn.place.owner == owner) else {
-            return self.lost(owner, out);
+            return;
         };
-        self.place = Some(turn.place);
-        self.ask(out);
+        let former = self.turn.replace(Turn { place, fence, passes: 0 });
+        let former = former.map(|turn| turn.place);
+        let lost = former.filter(|_| self.rules.has(Rule::FormerLeaves));
+        out.extend(lost.map(|place| leave(place.owner)));
+        self.give();
+        self.keep_leftover(former);
+    }
+
+    /// A call receives its turn: it holds the lock, or waits again because its lease is over.
+    pub(crate) fn receive(&mut self, given: Hold, lapsed: Fence, out: &mut Outbox) {
+        self.given.retain(|other| *other != given);
+        if self.lasts(given.fence, lapsed) {
+            self.holds.push(given);
+        } else {
+            self.lost(given.owner, out);
+            self.forget();
+            self.waiting += 1;
+        }
     }
 
     /// The first call that waits has the turn now.
     fn give(&mut self) {
         let Some(turn) = self.turn else { return };
         self.waiting -= 1;
-        self.given.push(Given {
-            owner: turn.place.owner,
-            fence: turn.fence + turn.passes,
-            is_dated: turn.is_dated,
-            is_claim: mem::take(&mut self.claims),
-        });
+        let (owner, fence) = (turn.place.owner, turn.fence + turn.passes);
+        self.given.push(Hold { owner, fence, has_turn: true, is_lost: false });
     }
 
     /// A question brought no answer in time.
@@ -272,7 +231,7 @@ impl Process {
         if is_leftover {
             out.push(leave(owner));
         } else if !self.was_answered {
-            (self.waiting, self.claims) = (0, false);
+            self.waiting = 0;
         }
         self.close(out);
     }
@@ -286,20 +245,16 @@ impl Process {
     /// The first call that waits is gone.
     pub(crate) fn left(&mut self, out: &mut Outbox) {
         self.waiting -= 1;
-        self.claims = false;
         self.close(out);
     }
 
     /// A call is gone that has not received its turn.
-    pub(crate) fn left_with(&mut self, given: Given, lapsed: Fence, out: &mut Outbox) {
+    pub(crate) fn left_with(&mut self, given: Hold, lapsed: Fence, out: &mut Outbox) {
         self.given.retain(|other| *other != given);
-        if self.turn.is_some_and(|turn| turn.place.owner == given.owner) {
-            self.returned(given.owner, lapsed, out);
+        let owner = given.owner;
+        if self.turn.is_none_or(|turn| turn.place.owner != owner) {
+            return;
         }
-    }
-
-    /// A call does not want its turn.
-    fn returned(&mut self, owner: Owner, lapsed: Fence, out: &mut Outbox) {
         if self.rules.has(Rule::ReturnedLeaves) && !self.may_pass(owner, lapsed) {
             out.push(leave(owner));
         }
@@ -317,47 +272,56 @@ impl Process {
     }
 
     pub(crate) fn may_pass(&self, owner: Owner, lapsed: Fence) -> bool {
-        let turn = self.turn.filter(|turn| turn.place.owner == owner);
-        let has_token = |turn: &Turn| turn.passes < PASSES || !self.rules.has(Rule::PassesEnd);
-        let is_held = |turn: &Turn| turn.is_dated && turn.fence > lapsed;
-        self.waiting > 0 && turn.is_some_and(|turn| has_token(&turn) && is_held(&turn))
+        let turn = self.turn.filter(|turn| turn.place.owner == owner && turn.fence > lapsed);
+        let has_token = |turn: Turn| turn.passes < PASSES || !self.rules.has(Rule::PassesEnd);
+        self.waiting > 0 && turn.is_some_and(has_token)
     }
 
     /// The turn is the next call's.
-    pub(crate) fn pass(&mut self, out: &mut Outbox) {
+    fn pass(&mut self, out: &mut Outbox) {
         let Some(turn) = &mut self.turn else { return };
         turn.passes += 1;
         self.give();
         self.close(out);
     }
 
+    /// A body has ended, and its turn is passed on.
+    pub(crate) fn end_and_pass(&mut self, hold: Hold, out: &mut Outbox) {
+        self.holds.retain(|other| *other != hold);
+        self.pass(out);
+    }
+
+    /// The background releases the lock of a guard that was dropped, if no other call may have its turn.
+    pub(crate) fn end_by_drop(&mut self, hold: Hold, lapsed: Fence, out: &mut Outbox) {
+        self.holds.retain(|other| *other != hold);
+        self.dropped(hold.owner, lapsed, out);
+    }
+
     /// A body has ended, and its lock is released.
     pub(crate) fn end(&mut self, hold: Hold, out: &mut Outbox) {
+        self.holds.retain(|other| *other != hold);
         let Hold { owner, has_turn, is_lost, .. } = hold;
-        if is_lost {
-            if has_turn {
-                self.lost(owner, out);
-            }
-            out.push(release(owner));
-        } else if has_turn {
-            self.end_of_turn(owner, out);
-        } else {
-            let request = Request::Release { owner, next: None };
-            out.push(Letter { request, purpose: Purpose::End });
+        if !is_lost {
+            return self.end_by_release(owner, out);
         }
+        if has_turn {
+            self.lost(owner, out);
+        }
+        out.push(release(owner));
         self.forget();
     }
 
-    fn end_of_turn(&mut self, owner: Owner, out: &mut Outbox) {
-        let turn = self.turn.filter(|turn| turn.place.owner == owner);
-        let is_open = |turn: Turn| turn.place.questions > 0 || turn.place.is_unsure;
-        let may_overtake = turn.is_some_and(is_open) && self.rules.has(Rule::OvertakenLeaves);
-        let next = turn.and_then(|_| self.came_due());
+    fn end_by_release(&mut self, owner: Owner, out: &mut Outbox) {
+        let Some(turn) = self.turn.filter(|turn| turn.place.owner == owner) else {
+            return out.push(letter(Request::Release { owner, next: None }, Purpose::End));
+        };
+        let is_open = turn.place.questions > 0 || turn.place.is_unsure;
+        let may_overtake = is_open && self.rules.has(Rule::OvertakenLeaves);
+        let request = Request::Release { owner, next: self.came_due() };
         if !self.rules.has(Rule::TurnLastsToAnswer) {
             self.end_turn(owner);
         }
-        let request = Request::Release { owner, next };
-        out.push(Letter { request, purpose: Purpose::TurnsEnd { may_overtake } });
+        out.push(letter(request, Purpose::TurnsEnd { may_overtake }));
     }
 
     /// The release of a turn was answered, or not.
@@ -372,19 +336,15 @@ impl Process {
         match (next, answer) {
             (Some(next), Some(answer @ Answer::Granted(_))) => self.answered(next, answer, out),
             (Some(next), answer) => {
-                if self.question_ends(next, answer.is_some())
-                    && self.rules.has(Rule::LeftoverIsGivenBack)
-                {
-                    out.push(leave(next));
-                }
+                let is_leftover = self.question_ends(next, answer.is_some());
+                let gives_back = is_leftover && self.rules.has(Rule::LeftoverIsGivenBack);
+                out.extend(gives_back.then(|| leave(next)));
             }
             (None, _) => {}
         }
-        if answer.is_none() {
-            out.push(release(owner));
-        } else if may_overtake {
-            out.push(leave(owner));
-        }
+        out.extend(answer.is_none().then(|| release(owner)));
+        let leaves = answer.is_some() || self.rules.has(Rule::UnansweredLeaves);
+        out.extend((may_overtake && leaves).then(|| leave(owner)));
         self.forget();
     }
 
@@ -428,6 +388,7 @@ impl Process {
         if let Some(place) = places.find(|place| place.owner == owner) {
             place.questions = place.questions.saturating_sub(1);
             place.is_unsure |= !is_answered;
+            place.is_woken = false;
         }
         self.leftovers.retain(|place| place.questions > 0);
         is_leftover
@@ -441,14 +402,18 @@ impl Process {
     }
 }
 
-fn question(owner: Owner) -> Letter {
-    Letter { request: Request::Enqueue(owner), purpose: Purpose::Question { has_failed: false } }
+fn letter(request: Request, purpose: Purpose) -> Letter {
+    Letter { request, purpose, has_run: false }
 }
 
-fn release(owner: Owner) -> Letter {
-    Letter { request: Request::Release { owner, next: None }, purpose: Purpose::Background }
+fn question(owner: Owner) -> Letter {
+    letter(Request::Enqueue(owner), Purpose::Question { has_failed: false })
+}
+
+pub(crate) fn release(owner: Owner) -> Letter {
+    letter(Request::Release { owner, next: None }, Purpose::Background)
 }
 
 fn leave(owner: Owner) -> Letter {
-    Letter { request: Request::Leave(owner), purpose: Purpose::Background }
+    letter(Request::Leave(owner), Purpose::Background)
 }

@@ -21,23 +21,31 @@ pub(crate) enum Rule {
     NextIsBehind,
     /// An attempt that asks finds its own lock.
     OwnLockIsFound,
+    /// It makes a lock that was kept for it last for the whole lease.
+    QuestionLengthens,
+    /// So does a release that queues an attempt, and finds the lock kept for that.
+    ReleaseLengthens,
+    /// Who finds the lock kept is granted it with new fencing tokens.
+    KeptTurnReserves,
     /// A grant reserves fencing tokens for the passes.
     ReservesPasses,
     // Of the line.
-    /// A grant of which nothing says how old it is, is claimed.
-    UndatedIsClaimed,
-    /// So is one that may be over.
-    OverdueIsClaimed,
-    /// A grant that comes once more does not end the turn that it began.
+    /// A message makes no holder: it only wakes.
+    MessageGrantsNothing,
+    /// A line that is woken asks.
+    WokenAsks,
+    /// A lease counts from the sending of its request, and not from the answer.
+    CountsFromSending,
+    /// A grant that is answered once more does not end the turn that it began.
     RepeatedIsKnown,
-    /// A grant that no call waits for is released.
-    UnwantedIsReleased,
     /// What a question finds that was under way when its place or turn ended is given back.
     LeftoverIsGivenBack,
     /// A turn is over when its release was answered, and not before.
     TurnLastsToAnswer,
-    /// If a question may land behind the release, its attempt leaves once that was answered.
+    /// If a question may land behind the release, its attempt leaves once that was answered,
     OvertakenLeaves,
+    /// or was given up.
+    UnansweredLeaves,
     /// A lost attempt leaves, which an earlier question may have queued again.
     LostLeaves,
     /// So does one that its call does not want,
@@ -57,7 +65,7 @@ pub(crate) enum Rule {
 }
 
 /// All rules but one, or all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Rules {
     pub(crate) without: Option<Rule>,
 }

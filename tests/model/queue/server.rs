@@ -16,12 +16,6 @@ pub(crate) type Fence = u8;
 pub(crate) const PASSES: u8 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Grant {
-    pub(crate) owner: Owner,
-    pub(crate) fence: Fence,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Request {
     // `SET NX GET`.
     Try(Owner),
@@ -58,11 +52,11 @@ pub(crate) enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lock {
     pub(crate) owner: Owner,
-    /// Whether a message says so, and no answer.
-    pub(crate) is_published: bool,
+    /// Whether it is kept for a waiter, for a moment only, and no request of that waiter has found it.
+    pub(crate) is_kept: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Server {
     pub(crate) lock: Option<Lock>,
     pub(crate) queue: Vec<Owner>,
@@ -80,16 +74,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(rules: Rules) -> Self {
-        Self {
-            lock: None,
-            queue: Vec::new(),
-            fence: 0,
-            listening: u8::MAX,
-            rules,
-            was_unfair: false,
-            was_overtaken: false,
-            was_unheard: false,
-        }
+        Self { listening: u8::MAX, rules, ..Self::default() }
     }
 
     pub(crate) fn has(&self, owner: Owner) -> bool {
@@ -105,8 +90,8 @@ impl Server {
         self.listening &= !(1 << process);
     }
 
-    /// Runs a request. There may be a message besides the answer.
-    pub(crate) fn run(&mut self, request: Request) -> (Answer, Option<Grant>) {
+    /// Runs a request. It may have a waiter woken, besides the answer.
+    pub(crate) fn run(&mut self, request: Request) -> (Answer, Option<Owner>) {
         match request {
             Request::Try(owner) => (self.set(owner), None),
             Request::Enqueue(owner) => self.enqueue(owner),
@@ -123,32 +108,29 @@ impl Server {
         if self.has(owner) { Answer::Granted(self.reserve()) } else { Answer::Busy }
     }
 
-    fn enqueue(&mut self, owner: Owner) -> (Answer, Option<Grant>) {
-        let mut message = None;
+    fn enqueue(&mut self, owner: Owner) -> (Answer, Option<Owner>) {
+        let mut woken = None;
         if self.lock.is_none() && self.rules.has(Rule::FreeLockIsTheHeads) {
-            let (found, grant) = self.hand_off(Some(owner));
-            if let Some(fence) = found {
-                return (Answer::Granted(fence), None);
-            }
-            message = grant;
+            woken = self.hand_off(Some(owner));
+        } else if self.lock.is_none() {
+            self.was_unfair |= self.waits_before(owner);
         }
         if self.lock.is_none() {
-            self.was_unfair |= self.waits_before(owner);
             self.queue.retain(|other| *other != owner);
             return (self.take(owner), None);
         }
         if self.has(owner) && self.rules.has(Rule::OwnLockIsFound) {
-            return (Answer::Granted(self.reserve()), None);
+            return (self.lengthen(Rule::QuestionLengthens), None);
         }
         self.join(owner);
-        (Answer::Busy, message)
+        (Answer::Busy, woken)
     }
 
-    fn release(&mut self, owner: Owner, next: Option<Owner>) -> (Answer, Option<Grant>) {
+    fn release(&mut self, owner: Owner, next: Option<Owner>) -> (Answer, Option<Owner>) {
         let ends = self.has(owner) || !self.rules.has(Rule::ReleaseCompares);
         if let Some(next) = next {
             if self.has(next) {
-                return (Answer::Granted(self.reserve()), None);
+                return (self.lengthen(Rule::ReleaseLengthens), None);
             }
             if ends && !self.rules.has(Rule::NextIsBehind) {
                 self.was_unfair |= self.waits_before(next);
@@ -159,23 +141,24 @@ impl Server {
         if !ends {
             return (Answer::Gone, None);
         }
-        match self.hand_off(next) {
-            (Some(fence), _) => (Answer::Granted(fence), None),
-            (None, message) => (Answer::Released, message),
+        let woken = self.hand_off(next);
+        match next {
+            Some(next) if self.lock.is_none() => (self.take(next), None),
+            _ => (Answer::Released, woken),
         }
     }
 
-    fn leave(&mut self, owner: Owner) -> (Answer, Option<Grant>) {
+    fn leave(&mut self, owner: Owner) -> (Answer, Option<Owner>) {
         self.queue.retain(|other| *other != owner);
         if !self.has(owner) || !self.rules.has(Rule::LeaveEndsHold) {
             return (Answer::Gone, None);
         }
-        let (_, message) = self.hand_off(None);
-        (Answer::Released, message)
+        (Answer::Released, self.hand_off(None))
     }
 
-    /// `hand_off.lua`. The attempt that asks hears of its own grant by the answer.
-    fn hand_off(&mut self, asks: Option<Owner>) -> (Option<Fence>, Option<Grant>) {
+    /// `hand_off.lua`: keeps the lock for the first waiter that a wake-up reaches. The lock is free where that is the
+    /// attempt which asks, or none.
+    fn hand_off(&mut self, asks: Option<Owner>) -> Option<Owner> {
         self.lock = None;
         while !self.queue.is_empty() {
             let is_first = self.rules.has(Rule::HeadIsFirst);
@@ -188,20 +171,29 @@ impl Server {
             if !is_granted || self.rules.has(Rule::HandOffTakesOut) {
                 self.queue.remove(place);
             }
+            if is_own {
+                return None;
+            }
             if is_granted {
                 self.was_unheard |= !is_heard;
-                let fence = self.reserve();
-                self.lock = Some(Lock { owner, is_published: !is_own });
-                let grant = Grant { owner, fence };
-                return if is_own { (Some(fence), None) } else { (None, Some(grant)) };
+                self.lock = Some(Lock { owner, is_kept: true });
+                return Some(owner);
             }
         }
-        (None, None)
+        None
     }
 
     fn take(&mut self, owner: Owner) -> Answer {
-        self.lock = Some(Lock { owner, is_published: false });
+        self.lock = Some(Lock { owner, is_kept: false });
         Answer::Granted(self.reserve())
+    }
+
+    /// The lock is that of the attempt which asks: it lasts for the whole lease from now on.
+    fn lengthen(&mut self, rule: Rule) -> Answer {
+        let lengthens = self.rules.has(rule);
+        self.lock.iter_mut().for_each(|lock| lock.is_kept &= !lengthens);
+        let reserves = self.rules.has(Rule::KeptTurnReserves);
+        Answer::Granted(if reserves { self.reserve() } else { self.fence })
     }
 
     fn join(&mut self, owner: Owner) {

@@ -2,18 +2,18 @@
 
 use std::mem;
 
-use crate::queue::process::{Given, Hold, Letter, Outbox, Process, Purpose};
+use crate::queue::process::{Hold, Letter, Outbox, Process, Purpose, release};
 use crate::queue::rules::{Rule, Rules};
-use crate::queue::server::{Answer, Fence, Grant, Owner, Request, Server};
+use crate::queue::server::{Answer, Fence, Owner, Request, Server};
 use crate::queue::world::Budget;
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     pub(crate) server: Server,
     pub(crate) processes: Vec<Process>,
     /// What is under way, and arrives in any order. It is sorted, so that equal states are one.
     pub(crate) net: Vec<Packet>,
-    /// The grants up to this one are over. A process that hears of one knows that by the time.
+    /// The leases up to this one are over. A process that is granted one knows that by when it asked.
     pub(crate) lapsed: Fence,
     pub(crate) left: Budget,
     /// The highest fencing token that a holder had.
@@ -28,21 +28,14 @@ pub(crate) struct State {
 pub(crate) enum Packet {
     Request(Letter),
     Answer(Letter, Answer),
-    Message(Grant),
+    // A wake-up of the line that waits with this attempt.
+    WakeUp(Owner),
 }
 
 impl State {
     pub(crate) fn new(rules: Rules, processes: u8, calls: u8, budget: Budget) -> Self {
-        Self {
-            server: Server::new(rules),
-            processes: (0..processes).map(|number| Process::new(number, calls, rules)).collect(),
-            net: Vec::new(),
-            lapsed: 0,
-            left: budget,
-            highest: 0,
-            went_back: false,
-            was_gone: false,
-        }
+        let processes = (0..processes).map(|number| Process::new(number, calls, rules)).collect();
+        Self { server: Server::new(rules), processes, left: budget, ..Self::default() }
     }
 
     /// Something happens in a process, which may send requests.
@@ -58,8 +51,7 @@ impl State {
             self.went_back |= hold.fence <= self.highest;
             self.highest = self.highest.max(hold.fence);
         }
-        self.net.extend(out.into_iter().map(Packet::Request));
-        self.net.sort_unstable();
+        self.send(out.into_iter().map(Packet::Request));
         result
     }
 
@@ -69,37 +61,55 @@ impl State {
         }
     }
 
-    fn send(&mut self, packet: Packet) {
-        self.net.push(packet);
+    fn send(&mut self, packets: impl IntoIterator<Item = Packet>) {
+        self.net.extend(packets);
         self.net.sort_unstable();
     }
 
     pub(crate) fn arrive(&mut self, packet: Packet) {
         self.take(packet);
         match packet {
-            Packet::Request(letter) => self.run(letter),
+            Packet::Request(letter) => {
+                let answer = self.run(letter);
+                self.send(answer);
+            }
             Packet::Answer(letter, answer) => self.answer(letter, Some(answer)),
-            Packet::Message(grant) => {
-                self.on(grant.owner.process, |process, _, out| process.granted(grant, out));
+            Packet::WakeUp(owner) => {
+                self.on(owner.process, |process, _, out| process.woken(owner, out));
             }
         }
     }
 
-    fn run(&mut self, letter: Letter) {
-        let (answer, message) = self.server.run(letter.request);
-        let message = message.filter(|grant| self.server.listens(grant.owner.process));
+    pub(crate) fn forge(&mut self, owner: Owner) {
+        self.left.forgeries -= 1;
+        self.on(owner.process, |process, _, out| process.woken(owner, out));
+    }
+
+    fn run(&mut self, letter: Letter) -> Option<Packet> {
+        let (answer, woken) = self.server.run(letter.request);
+        let woken = woken.filter(|owner| self.server.listens(owner.process));
+        self.net.extend(woken.map(Packet::WakeUp));
         let ends = matches!(letter.purpose, Purpose::TurnsEnd { .. } | Purpose::End);
-        self.was_gone |= ends && answer == Answer::Gone;
+        self.was_gone |= ends && answer == Answer::Gone && !letter.has_run;
         let is_awaited =
             !matches!(letter.purpose, Purpose::End | Purpose::Background | Purpose::GivenUp);
-        let answer = is_awaited.then_some(Packet::Answer(letter, answer));
-        self.net.extend(message.map(Packet::Message).into_iter().chain(answer));
-        self.net.sort_unstable();
+        is_awaited.then_some(Packet::Answer(letter, answer))
+    }
+
+    /// A request runs, and is sent again because its connection broke before the answer came.
+    pub(crate) fn rerun(&mut self, letter: Letter) {
+        self.left.reruns -= 1;
+        self.take(Packet::Request(letter));
+        self.run(letter);
+        self.send([Packet::Request(Letter { has_run: true, ..letter })]);
     }
 
     /// The answer arrives, or it is certain that none does.
-    fn answer(&mut self, Letter { request, purpose }: Letter, answer: Option<Answer>) {
+    fn answer(&mut self, letter: Letter, answer: Option<Answer>) {
+        let Letter { request, purpose, has_run } = letter;
         let owner = request.owner();
+        // The first of two releases may have found it.
+        let answer = answer.filter(|answer| !has_run || *answer != Answer::Gone);
         self.on(owner.process, |process, lapsed, out| match (purpose, request, answer) {
             (Purpose::Try, ..) => process.tried(owner, answer, lapsed, out),
             (Purpose::Question { .. }, _, Some(answer)) => process.answered(owner, answer, out),
@@ -112,10 +122,7 @@ impl State {
             (Purpose::TurnsEnd { may_overtake }, Request::Release { next, .. }, _) => {
                 process.released((owner, next), may_overtake, answer, out);
             }
-            (Purpose::End | Purpose::Background, _, None) => {
-                let request = Request::Release { owner, next: None };
-                out.push(Letter { request, purpose: Purpose::Background });
-            }
+            (Purpose::End | Purpose::Background, _, None) => out.push(release(owner)),
             _ => {}
         });
     }
@@ -132,7 +139,7 @@ impl State {
     pub(crate) fn delay(&mut self, letter: Letter) {
         self.left.delays -= 1;
         self.take(Packet::Request(letter));
-        self.send(Packet::Request(Letter { purpose: Purpose::GivenUp, ..letter }));
+        self.send([Packet::Request(Letter { purpose: Purpose::GivenUp, ..letter })]);
         self.answer(letter, None);
     }
 
@@ -140,13 +147,12 @@ impl State {
     pub(crate) fn time_out(&mut self, packet: Packet) {
         self.left.timeouts -= 1;
         self.take(packet);
-        let failed = |letter| Letter { purpose: Purpose::Question { has_failed: true }, ..letter };
-        let (packet, letter) = match packet {
-            Packet::Request(letter) => (Packet::Request(failed(letter)), letter),
-            Packet::Answer(letter, answer) => (Packet::Answer(failed(letter), answer), letter),
-            Packet::Message(_) => return,
-        };
-        self.send(packet);
+        let (Packet::Request(letter) | Packet::Answer(letter, _)) = packet else { return };
+        let failed = Letter { purpose: Purpose::Question { has_failed: true }, ..letter };
+        self.send([match packet {
+            Packet::Answer(_, answer) => Packet::Answer(failed, answer),
+            _ => Packet::Request(failed),
+        }]);
         let owner = letter.request.owner();
         self.on(owner.process, |process, _, out| process.failed(owner, out));
     }
@@ -159,20 +165,6 @@ impl State {
         self.on(number, |process, _, out| process.ask(out));
     }
 
-    pub(crate) fn end(&mut self, number: u8, hold: Hold) {
-        self.on(number, |process, _, out| {
-            process.holds.retain(|other| *other != hold);
-            process.end(hold, out);
-        });
-    }
-
-    pub(crate) fn pass(&mut self, number: u8, hold: Hold) {
-        self.on(number, |process, _, out| {
-            process.holds.retain(|other| *other != hold);
-            process.pass(out);
-        });
-    }
-
     /// A call that waits is gone, or one that tries or has its turn.
     pub(crate) fn cancel(&mut self, number: u8, call: Cancelled) {
         self.left.cancels -= 1;
@@ -180,26 +172,24 @@ impl State {
             Cancelled::Waiting => process.left(out),
             Cancelled::Trying => process.trying = None,
             Cancelled::Given(given) => process.left_with(given, lapsed, out),
-            Cancelled::Holding(hold) => {
-                process.holds.retain(|other| *other != hold);
-                process.dropped(hold.owner, lapsed, out);
-            }
+            Cancelled::Holding(hold) => process.end_by_drop(hold, lapsed, out),
         });
     }
 
-    /// The deadline of a holder is over.
-    pub(crate) fn lapse(&mut self, number: u8, hold: Hold) {
-        self.left.expiries -= 1;
-        self.lapsed = self.lapsed.max(hold.fence);
-        let holds = &mut self.processes[usize::from(number)].holds;
-        holds.iter_mut().filter(|other| **other == hold).for_each(|hold| hold.is_lost = true);
-    }
-
-    /// The lock ends at the server, after the deadline of its holder.
-    pub(crate) fn expire(&mut self) {
+    /// All leases are over that were granted so far, for their holders and not yet at the server.
+    pub(crate) fn lapse(&mut self) {
         self.left.expiries -= 1;
         self.lapsed = self.server.fence;
-        self.server.lock = None;
+        let holds = self.processes.iter_mut().flat_map(|process| &mut process.holds);
+        holds.for_each(|hold| hold.is_lost = true);
+    }
+
+    /// The lock ends at the server. One that was granted does so after the deadlines of all holders so far.
+    pub(crate) fn expire(&mut self) {
+        self.left.expiries -= 1;
+        if self.server.lock.take().is_some_and(|lock| !lock.is_kept) {
+            self.lapsed = self.server.fence;
+        }
     }
 
     pub(crate) fn kill(&mut self, number: u8) {
@@ -211,7 +201,7 @@ impl State {
                 Some(Packet::Request(Letter { purpose: Purpose::GivenUp, ..letter }))
             }
             Packet::Answer(letter, _) if letter.request.owner().process == number => None,
-            Packet::Message(grant) if grant.owner.process == number => None,
+            Packet::WakeUp(owner) if owner.process == number => None,
             packet => Some(packet),
         });
         self.net = net.collect();
@@ -228,13 +218,12 @@ impl State {
         self.processes.iter().flat_map(|process| &process.holds).filter(|hold| self.runs(**hold))
     }
 
-    /// Whether a call waits with this attempt, has its lock, or is about to receive it.
+    /// Whether a call waits with this attempt, has its lock, or is about to receive it, or its process has died.
     pub(crate) fn is_known(&self, owner: Owner) -> bool {
         let process = &self.processes[usize::from(owner.process)];
-        let given = process.given.iter().map(|given| given.owner);
-        let owners = process.place.map(|place| place.owner).into_iter().chain(given);
-        let mut owners = owners.chain(process.holds.iter().map(|hold| hold.owner));
-        owners.any(|other| other == owner)
+        let holds = process.given.iter().chain(&process.holds).map(|hold| hold.owner);
+        let mut owners = process.place.map(|place| place.owner).into_iter().chain(holds);
+        owners.any(|other| other == owner) || !self.server.listens(owner.process)
     }
 }
 
@@ -243,6 +232,6 @@ impl State {
 pub(crate) enum Cancelled {
     Waiting,
     Trying,
-    Given(Given),
+    Given(Hold),
     Holding(Hold),
 }

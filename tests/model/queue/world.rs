@@ -2,10 +2,10 @@
 
 use stateright::{Model, Property};
 
-use crate::queue::process::{Given, Hold, Letter, Process, Purpose};
+use crate::queue::process::{Hold, Letter, Process, Purpose};
 use crate::queue::properties;
 use crate::queue::rules::Rules;
-use crate::queue::server::Request;
+use crate::queue::server::{Owner, Request};
 use crate::queue::state::{Cancelled, Packet, State};
 
 /// What a model begins with.
@@ -21,7 +21,7 @@ pub(crate) struct World {
 }
 
 /// How often each of these may happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Budget {
     /// A line asks for its place again, or for a place behind its own turn.
     pub(crate) repetitions: u8,
@@ -31,7 +31,27 @@ pub(crate) struct Budget {
     pub(crate) losses: u8,
     /// A request lands after it was given up.
     pub(crate) delays: u8,
+    /// A request runs, and runs again because its connection broke.
+    pub(crate) reruns: u8,
+    /// A wake-up of a place comes that no script has published.
+    pub(crate) forgeries: u8,
     pub(crate) kills: u8,
+}
+
+impl Budget {
+    pub(crate) const fn of_each(count: u8) -> Self {
+        Self {
+            repetitions: count,
+            timeouts: count,
+            cancels: count,
+            expiries: count,
+            losses: count,
+            delays: count,
+            reruns: count,
+            forgeries: count,
+            kills: count,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +61,15 @@ pub(crate) enum Action {
     // Its line asks.
     Ask(u8),
     // A call receives its turn.
-    Receive(u8, Given),
+    Receive(u8, Hold),
     // A body ends, and its lock is released.
     End(u8, Hold),
     // A body ends, and its turn is passed on.
     Pass(u8, Hold),
     // A call is dropped.
     Cancel(u8, Cancelled),
-    // The deadline of a holder is over.
-    Lapse(u8, Hold),
+    // All leases are over that were granted so far.
+    Lapse,
     // The lock ends at the server.
     Expire,
     Kill(u8),
@@ -60,6 +80,10 @@ pub(crate) enum Action {
     Delay(Letter),
     // A question counts as failed, and may be answered.
     TimeOut(Packet),
+    // A request runs, and is sent again.
+    Rerun(Letter),
+    // A wake-up of this attempt is forged, or comes once more.
+    Forge(Owner),
 }
 
 impl Model for World {
@@ -88,13 +112,12 @@ impl Model for World {
                 arrivals(state, *packet, actions);
             }
         }
-        let lock = state.server.lock.filter(|_| state.left.expiries > 0);
-        let is_held = |owner| {
-            let mut holds = state.processes.iter().flat_map(|process| &process.holds);
-            holds.any(|hold| !hold.is_lost && hold.owner == owner)
-        };
-        if lock.is_some_and(|lock| !is_held(lock.owner)) {
-            actions.push(Action::Expire);
+        if state.left.expiries > 0 {
+            ended_leases(state, actions);
+        }
+        if state.left.forgeries > 0 {
+            let places = state.processes.iter().filter_map(|process| process.place);
+            actions.extend(places.map(|place| Action::Forge(place.owner)));
         }
     }
 
@@ -106,16 +129,20 @@ impl Model for World {
             Action::Receive(number, given) => {
                 state.on(number, |process, lapsed, out| process.receive(given, lapsed, out));
             }
-            Action::End(number, hold) => state.end(number, hold),
-            Action::Pass(number, hold) => state.pass(number, hold),
+            Action::End(number, hold) => state.on(number, |process, _, out| process.end(hold, out)),
+            Action::Pass(number, hold) => {
+                state.on(number, |process, _, out| process.end_and_pass(hold, out));
+            }
             Action::Cancel(number, call) => state.cancel(number, call),
-            Action::Lapse(number, hold) => state.lapse(number, hold),
+            Action::Lapse => state.lapse(),
             Action::Expire => state.expire(),
             Action::Kill(number) => state.kill(number),
             Action::Arrive(packet) => state.arrive(packet),
             Action::Lose(packet) => state.lose(packet),
             Action::Delay(letter) => state.delay(letter),
             Action::TimeOut(packet) => state.time_out(packet),
+            Action::Rerun(letter) => state.rerun(letter),
+            Action::Forge(owner) => state.forge(owner),
         }
         Some(state)
     }
@@ -161,9 +188,22 @@ fn ends(state: &State, process: &Process, actions: &mut Vec<Action>) {
             (true, Action::End(number, hold)),
             (may_pass, Action::Pass(number, hold)),
             (may_drop, Action::Cancel(number, Cancelled::Holding(hold))),
-            (is_held && state.left.expiries > 0, Action::Lapse(number, hold)),
         ];
         actions.extend(ends.into_iter().filter(|(may, _)| *may).map(|(_, action)| action));
+    }
+}
+
+/// How leases may end, and the lock at the server.
+fn ended_leases(state: &State, actions: &mut Vec<Action>) {
+    if state.lapsed < state.server.fence {
+        actions.push(Action::Lapse);
+    }
+    let is_held = |owner| {
+        let mut holds = state.processes.iter().flat_map(|process| &process.holds);
+        holds.any(|hold| !hold.is_lost && hold.owner == owner)
+    };
+    if state.server.lock.is_some_and(|lock| lock.is_kept || !is_held(lock.owner)) {
+        actions.push(Action::Expire);
     }
 }
 
@@ -176,16 +216,18 @@ fn arrivals(state: &State, packet: Packet, actions: &mut Vec<Action>) {
         }
         return;
     };
-    let Letter { request, purpose } = letter;
+    let Letter { request, purpose, has_run } = letter;
     // A release that the background repeats is as good as one that is not lost.
     let is_repeated = purpose == Purpose::Background && matches!(request, Request::Release { .. });
     let is_lossy = !is_repeated && purpose != Purpose::GivenUp;
     let is_late = matches!(packet, Packet::Request(_)) && purpose != Purpose::GivenUp;
     let is_question = purpose == Purpose::Question { has_failed: false };
+    let is_rerun = !has_run && purpose != Purpose::Background;
     let accidents = [
         (is_lossy && state.left.losses > 0, Action::Lose(packet)),
         (is_late && state.left.delays > 0, Action::Delay(letter)),
         (is_question && state.left.timeouts > 0, Action::TimeOut(packet)),
+        (is_late && is_rerun && state.left.reruns > 0, Action::Rerun(letter)),
     ];
     actions.extend(accidents.into_iter().filter(|(may, _)| *may).map(|(_, action)| action));
 }

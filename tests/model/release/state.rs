@@ -84,11 +84,6 @@ impl State {
         call.step == Step::Waiting && (!is_queued || self.server.rules.has(Rule::WaitersAskAgain))
     }
 
-    /// The message of a hand-off arrives.
-    pub(crate) fn tell(&mut self, call: usize) {
-        self.calls[call].step = Step::Holding;
-    }
-
     pub(crate) fn end(&mut self, call: usize) {
         self.calls[call].end();
         self.sends = Some(call);

@@ -37,8 +37,6 @@ pub(crate) enum Action {
     Delay(usize),
     // That one arrives.
     Arrive,
-    // A waiter receives the message that it was handed the lock.
-    Tell(usize),
     // A waiter gives up.
     Leave(usize),
     // The body of a holder ends.
@@ -79,7 +77,6 @@ impl Model for World {
             Action::RunUnheard(call) => state.run_unheard(call),
             Action::Delay(call) => state.delay(call),
             Action::Arrive => state.arrive(),
-            Action::Tell(call) => state.tell(call),
             Action::Leave(call) => state.leave(call),
             Action::End(call) => state.end(call),
             Action::Expire => state.expire(),
@@ -104,9 +101,6 @@ fn steps(state: &State, number: usize, call: &Call, actions: &mut Vec<Action>) {
         }
         Step::Waiting => {
             actions.push(Action::Leave(number));
-            if state.server.has(call.owner) {
-                actions.push(Action::Tell(number));
-            }
             state.may_ask(call)
         }
         Step::Holding => {
