@@ -67,8 +67,8 @@ fn all() -> Vec<Goal> {
         rate(FOUR),
         goal(ONE_32, ours, (Column::WaitRatio, "longest over median wait"), AtMost(8.0)),
         goal(ONE_32, fair, (Column::WaitRatio, "longest over median wait"), AtMost(2.0)),
-        goal(FOUR, fair, (Column::PingsP50, "hand-off p50 in PINGs"), AtMost(4.0)),
-        goal(FOUR, fair, (Column::PingsP99, "hand-off p99 in PINGs"), AtMost(10.0)),
+        goal(FOUR, fair, (Column::PingsP50, "hand-off p50 in PINGs"), AtMost(7.0)),
+        goal(FOUR, fair, (Column::PingsP99, "hand-off p99 in PINGs"), AtMost(14.0)),
     ];
     goals.extend(burst(ours, 1.5, (Contender::MutexAndPing, 0.7)));
     goals.extend(burst(fair, 12.0, (Contender::Limit, 1.05)));

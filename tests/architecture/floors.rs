@@ -33,17 +33,19 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("telemetry", "mod acquiring leading holding releasing counters no_counters span"),
     (
         "backend",
-        "url link slow memory redis events mod administration revoking attempt min_hold fault",
+        "url link slow memory redis events mod administration revoking grant attempt min_hold epochs fault",
     ),
     ("backend/memory", "outside listing nodes revoking permits mod change state"),
-    ("backend/redis", "admin mod verbs route check topology batch pubsub wire connect known fault"),
+    (
+        "backend/redis",
+        "admin mod verbs route check topology batch pubsub wire connect fences fault",
+    ),
     ("backend/redis/route", "confirmations renewals in_parts mod hops"),
     (
         "backend/redis/topology",
         "mod refreshes slots single seats watch sentinels elections map_requests pace table maps votes \
          server connections latest_releases",
     ),
-    ("backend/redis/known", "mod fence times"),
     ("backend/redis/admin", "revoking mod sweep queue look changes clients call"),
     ("backend/redis/batch", "mod acquire releases renewals confirmations requests"),
     (
@@ -53,7 +55,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/pubsub",
-        "mod revocations shard_grants shard_channels grants kept shard_subscription subscription",
+        "mod revocations shard_wake_ups shard_channels wake_ups kept shard_subscription subscription",
     ),
     (
         "backend/redis/wire",
@@ -61,7 +63,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/connect",
-        "mod opener reports login node demotion finder epochs role address shards endpoint hosts driven client \
+        "mod opener reports login node demotion finder role address shards endpoint hosts driven client \
          certificates no_certificates",
     ),
     ("backend/redis/fault", "cluster sentinel mod tls no_tls opening rights words"),

@@ -280,6 +280,27 @@ fn the_backends_do_not_know_each_other() {
     assert_none("one backend names another", code.filter(foreign));
 }
 
+/// The safety argument in `design/safety.md` rests on this.
+#[test]
+fn leases_are_made_of_answers_alone() {
+    let makers = [
+        (
+            "Grant::answered(",
+            "backend/memory/change.rs backend/redis/batch/acquire.rs backend/redis/route/in_parts.rs \
+                              backend/redis/verbs.rs locker/acquire/acquirer.rs",
+        ),
+        ("Lease::of(", "locker/acquire/acquirer.rs locker/acquire/in_line.rs"),
+        ("LeaseState::new(", "lease/mod.rs"),
+    ];
+    for (maker, places) in makers {
+        let code = house().into_iter().filter(|(place, _)| place[0] != "simulation");
+        let before_tests = |text: String| text.split("\n#[cfg(test)]").next().unwrap().to_owned();
+        let code = code.map(|(place, text)| (place.join("/") + ".rs", before_tests(text)));
+        let found: Vec<_> = code.filter(|(_, text)| text.contains(maker)).map(|it| it.0).collect();
+        assert_eq!(found.join(" "), places, "{maker}");
+    }
+}
+
 #[test]
 fn the_macro_names_the_runtime_in_one_place() {
     let names_runtime = |line: &Line| {

@@ -22,8 +22,6 @@ pub(crate) struct History {
     /// The keys that were left at the end, with their TTL in milliseconds.
     pub(crate) left: Vec<(String, i64)>,
     pub(crate) sizes: Vec<Size>,
-    /// How often grants were claimed, as each process says.
-    pub(crate) claims: u64,
     pub(crate) span: (u64, u64),
 }
 
@@ -139,7 +137,6 @@ impl History {
             ["left", ttl, name] => self.left.push(((*name).to_owned(), ttl.parse().ok()?)),
             ["size", rest @ ..] => self.sizes.push(size(rest)?),
             ["ended", pid] => self.ended.push(pid.parse().ok()?),
-            ["claims", count] => self.claims += count.parse::<u64>().ok()?,
             ["span", begin, end] => self.span = (begin.parse().ok()?, end.parse().ok()?),
             _ => return None,
         }

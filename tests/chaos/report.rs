@@ -75,11 +75,11 @@ impl fmt::Display for Report {
         let Settings { topology, seed, length } = &self.settings;
         let (name, seconds, server) = (topology.name(), length.as_secs(), &self.server);
         writeln!(formatter, "{name} on {server}, {seconds} s, seed {seed}: {}", self.faults())?;
-        let Verdict { losses, claims, passes, hand_offs, outside, excused, .. } = &self.verdict;
+        let Verdict { losses, passes, hand_offs, outside, excused, .. } = &self.verdict;
         writeln!(
             formatter,
-            "{losses} losses, {claims} claims, {passes} passes, {hand_offs} hand-offs; {outside} % \
-             outside of windows, {excused} overlaps in them"
+            "{losses} losses, {passes} passes, {hand_offs} hand-offs; {outside} % outside of windows, \
+             {excused} overlaps in them"
         )?;
         for violation in &self.verdict.violations {
             writeln!(formatter, "VIOLATION: {violation}")?;

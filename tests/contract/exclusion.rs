@@ -7,7 +7,7 @@ use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::Sections;
 use tokio::task::{JoinSet, yield_now};
 
-use crate::fixture::{AMPLE, KEY, NAME, Store, assert_released, hold};
+use crate::fixture::{AMPLE, KEY, NAME, Store, hold};
 
 every_backend! { many_threads: [
     of_many_tries_at_once_one_gets_the_lock,
@@ -120,13 +120,13 @@ async fn work(task: usize, locker: &Locker, sections: &Sections) {
         }
         sections.leave(&guard);
         match round % 3 {
-            0 => assert_released(&guard.release().await),
+            0 => guard.release().await.unwrap(),
             1 => drop(guard),
             _ => drop(releases.spawn(guard.release())),
         }
     }
     for release in releases.join_all().await {
-        assert_released(&release);
+        release.unwrap();
     }
 }
 

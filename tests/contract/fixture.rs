@@ -278,13 +278,6 @@ pub(crate) async fn assert_quiet(store: &Store) {
     .await;
 }
 
-/// Fails when a release found anything but its lock, or that it was lost: one that was handed off has a lease of a second
-/// at first, which a slow machine may let end.
-#[track_caller]
-pub(crate) fn assert_released(release: &Result<(), LockError>) {
-    assert!(release.as_ref().err().is_none_or(LockError::is_lost), "{release:?}");
-}
-
 /// The value of a future that is there at its first poll.
 pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {

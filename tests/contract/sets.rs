@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::body::OnDrop;
 use crate::cancellation::give_up_after;
-use crate::fixture::{AMPLE, LIMIT, Store, assert_quiet, assert_released, at_once, drained};
+use crate::fixture::{AMPLE, LIMIT, Store, assert_quiet, at_once, drained};
 
 every_backend! { one_thread: [
     leases_are_in_the_order_written,
@@ -218,7 +218,7 @@ async fn what_is_held_while_others_are_waited_for_is_renewed(store: &Store) {
     };
     let (set, ()) = tokio::join!(waiting, release);
     let set = set.unwrap();
-    // Each is as good as new; one that came by the queue has its first second.
+    // Each is as good as new.
     assert!(set.leases()[0].remaining() > store.lease() / 2 || !store.is_exact());
     let error = set.leases().lost().await;
     assert!(error.is_lost(), "{error}");
@@ -242,11 +242,7 @@ async fn the_terms_begin_with_the_last_lock(store: &Store) {
     };
     let (outcome, ()) = tokio::join!(waiting, release);
     let error = outcome.unwrap_err();
-    // One that is handed off may be lost on a slow machine.
-    assert!(error.is_max_hold_reached() || error.is_lost() && !store.is_exact(), "{error}");
-    if error.is_lost() {
-        return store.lose_all_data();
-    }
+    assert!(error.is_max_hold_reached(), "{error}");
     // The clock that counts and this one may differ by nanoseconds.
     let held_for = started.take().unwrap().elapsed() + Duration::from_millis(5);
     assert!(held_for >= store.short(), "{held_for:?}");
@@ -270,7 +266,7 @@ async fn a_lock_lost_while_others_are_waited_for_is_taken_again(store: &Store) {
     let (set, ()) = tokio::join!(waiting, release);
     let set = set.unwrap();
     assert!(set.leases().is_held() || !store.is_exact());
-    assert_released(&set.release().await);
+    set.release().await.unwrap();
     drained().await;
 }
 
@@ -320,7 +316,7 @@ async fn calls_with_the_same_keys_in_any_order_all_end(store: &Store) {
             sections.enter_all(set.leases());
             yield_now().await;
             sections.leave_all(set.leases());
-            assert_released(&set.release().await);
+            set.release().await.unwrap();
         }
     };
     // Any two have a key in common.

@@ -3,7 +3,7 @@
 //! Goal: a script that answers, or leaves its lock, its queue or its fence counter, in another way than
 //! the memory backend and the rules for what is beside a lock.
 //! Method: both run the same random sequences of verbs. After each step all that is stored is compared to
-//! the millisecond, and so are the answers and the messages that publish grants. Time passes in steps only:
+//! the millisecond, and so are the answers and the messages that wake waiters. Time passes in steps only:
 //! memory's clock is paused and the server's stands still, so no machine is too slow.
 //!
 //! Three processes wait. The last one does not listen, as if it had died: it is passed over.
@@ -39,9 +39,9 @@ fn every_verb_does_in_redis_what_it_does_in_memory() {
     let mut world = World::start();
     let sequences = u32::try_from(long_form(200, 500)).unwrap();
     (1..=sequences).for_each(|seed| run(&mut world, seed));
-    let (verbs, published) = (world.verbs, world.published);
-    println!("{sequences} sequences, {verbs} verbs, {published} grants published: alike");
-    assert!(published > sequences, "hardly any lock was handed off");
+    let (verbs, woken) = (world.verbs, world.woken);
+    println!("{sequences} sequences, {verbs} verbs, {woken} waiters woken: alike");
+    assert!(woken > sequences, "hardly any lock was handed off");
 }
 
 const STEPS: usize = 30;

@@ -8,7 +8,7 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::Sections;
 use tokio::task::JoinSet;
 
-use super::load::{LONG, connect, elapse, now, released};
+use super::load::{LONG, connect, elapse, now};
 
 /// Each stands for a process.
 const LOCKERS: usize = 3;
@@ -106,7 +106,7 @@ impl Worker {
         self.sections.enter_all(set.leases());
         elapse(INSIDE).await;
         self.sections.leave_all(set.leases());
-        released(&set.release().await);
+        set.release().await.unwrap();
         waited
     }
 
@@ -125,7 +125,7 @@ impl Worker {
             self.sections.leave(guard);
         }
         for guard in guards {
-            released(&guard.release().await);
+            guard.release().await.unwrap();
         }
         waited
     }

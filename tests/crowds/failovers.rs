@@ -11,7 +11,7 @@ use lockable_tests::{Proxy, Server, wait};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use crate::load::{LONG, elapse, released};
+use crate::load::{LONG, elapse};
 use crate::{alone, in_use};
 
 /// Goal: no connection, task or byte is left of a primary that was left.
@@ -77,7 +77,7 @@ async fn use_locks(locker: &Locker) -> LockGuard {
     }
     let held = locker.lock("held").renew().acquire().await.unwrap();
     first.release().await.unwrap();
-    waiters.join_all().await.iter().for_each(released);
+    waiters.join_all().await.into_iter().for_each(Result::unwrap);
     held
 }
 

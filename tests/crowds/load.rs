@@ -270,12 +270,6 @@ fn patient(url: &str) -> LockerBuilder {
     Locker::builder().url(url).command_deadline(LONG).connect_deadline(LONG)
 }
 
-/// The lock was released; or it was lost, as one that was handed off is where the machine stalls for its first second.
-#[track_caller]
-pub(crate) fn released(release: &Result<(), LockError>) {
-    assert!(release.as_ref().err().is_none_or(LockError::is_lost), "{release:?}");
-}
-
 #[expect(clippy::disallowed_methods, reason = "how long a lock is held is real time")]
 pub(crate) async fn elapse(duration: Duration) {
     tokio::time::sleep(duration).await;

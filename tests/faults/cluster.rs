@@ -1,7 +1,6 @@
 //! Locks on a cluster: masters that fail, slots that change hands, and the ways in.
 
 mod channels;
-mod claims;
 mod frozen;
 mod moving;
 mod replicas;

@@ -11,7 +11,7 @@ use lockable_tests::{Answer, Cue, Doors, Proxy, Server, wait};
 use tokio::task::JoinSet;
 
 use crate::support::{KEY, LIMIT, LONG, connect_ample, patient};
-use crate::waiting::support::{call, queued, released, waiter};
+use crate::waiting::support::{call, queued, waiter};
 
 /// Replicas are waited for during a third of it.
 const DEADLINE: Duration = Duration::from_secs(9);
@@ -130,7 +130,7 @@ async fn a_lock_that_is_handed_off_waits_for_its_replica() {
     assert_ne!(pair.primary.admin().get(KEY), before);
     assert!(!waiter.is_finished(), "no replica has it");
     pair.replica.resume();
-    released(&waiter.await.unwrap().release().await);
+    waiter.await.unwrap().release().await.unwrap();
     is_clean(&pair.primary).await;
 }
 
@@ -153,7 +153,7 @@ async fn a_lock_that_comes_back_to_its_process_waits_for_its_replica() {
     wait::until_async(LIMIT, async || pair.waits() > waits).await;
     assert!(!second.is_finished(), "no replica has it");
     pair.replica.resume();
-    released(&second.await.unwrap().unwrap().release().await);
+    second.await.unwrap().unwrap().release().await.unwrap();
     is_clean(&pair.primary).await;
 }
 
@@ -206,7 +206,7 @@ async fn a_pass_within_a_process_is_not_confirmed() {
         let waits = pair.waits();
         guard.release().await.unwrap();
         for call in calls {
-            released(&call.await.unwrap().unwrap().release().await);
+            call.await.unwrap().unwrap().release().await.unwrap();
         }
         pair.waits() == waits + 1
     })

@@ -15,7 +15,7 @@ use crate::runtimes::one_thread;
 use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, impatient, now, server_and_proxy};
 use crate::waiting::support::{
     behind_proxy, connect, held_beside_proxy, in_queue, is_over, is_served_last, queued,
-    rechecking, release_last, released, renewed, server_and_locker, waiter,
+    rechecking, release_last, renewed, server_and_locker, waiter,
 };
 
 /// A lease that its server confirmed so recently is not asked for.
@@ -69,7 +69,7 @@ async fn a_renewal_confirms_that_the_lock_is_held() {
         }
     };
     wait::ends(confirmed).await;
-    released(&guard.release().await);
+    guard.release().await.unwrap();
 }
 
 /// Its release has begun, so the call asks what became of it.
@@ -113,7 +113,7 @@ async fn a_burst_of_waiting_calls_tries_once() {
             let guard = request.acquire().await.unwrap();
             entered.add_permits(1);
             drop(inside.acquire().await.unwrap());
-            released(&guard.release().await);
+            guard.release().await.unwrap();
         });
     }
     queued(&server, 1).await;
@@ -135,7 +135,7 @@ async fn a_line_behind_its_own_holder_queues_at_once() {
     holder.release().await.unwrap();
     let first = wait::ends(first).await.unwrap();
     assert!(!second.is_finished());
-    released(&first.release().await);
+    first.release().await.unwrap();
     is_served_last(&server, second).await;
 }
 

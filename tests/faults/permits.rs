@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lockable_runtime::__internals::Verbs;
+use lockable_runtime::__internals::{Place, Verbs};
 use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::cluster::slot;
 use lockable_tests::sections::{Sections, is_clean, is_clean_everywhere};
@@ -15,7 +15,7 @@ use rstest::rstest;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::support::{LIMIT, LONG, connect_ample, elapse};
-use crate::waiting::support::{process, released};
+use crate::waiting::support::process;
 
 const PERMITS: usize = 3;
 const QUEUE: &str = "lockable:queue:#:disLock:{k}";
@@ -49,7 +49,7 @@ async fn processes_share_the_permits_of_a_key_evenly() {
                 begun.fetch_add(1, Ordering::SeqCst);
                 elapse(Duration::from_millis(2)).await;
                 inside.leave(&guard);
-                released(&guard.release().await);
+                guard.release().await.unwrap();
                 sections += 1;
             }
             sections
@@ -107,7 +107,7 @@ async fn a_crowd_of_one_process_has_as_many_entries_as_permits() {
     for _ in 0..1_000 {
         let locker = locker.clone();
         callers.spawn(async move {
-            released(&permit(&locker).acquire().await.unwrap().release().await);
+            permit(&locker).acquire().await.unwrap().release().await.unwrap();
         });
     }
     let length = || admin.command::<usize>(&["LLEN", QUEUE]);
@@ -142,7 +142,7 @@ async fn forgotten_scripts_cost_no_permit() {
         wait::until_async(LIMIT, async || admin.command::<usize>(&["LLEN", QUEUE]) == 1).await;
         admin.command::<()>(&["SCRIPT", "FLUSH"]);
         held.pop().unwrap().release().await.unwrap();
-        released(&next.await.unwrap().unwrap().release().await);
+        next.await.unwrap().unwrap().release().await.unwrap();
         for guard in held {
             guard.release().await.unwrap();
         }
@@ -154,22 +154,28 @@ async fn forgotten_scripts_cost_no_permit() {
 #[tokio::test]
 async fn permits_that_are_given_back_together_have_a_token_each() {
     let server = Server::start();
-    let (publish, grants) = channel();
+    let (wake, wake_ups) = channel();
     let mut verbs = Verbs::open_impatient(&server.url(), LONG).unwrap();
-    verbs.listen(publish).await.unwrap();
+    verbs.listen(wake).await.unwrap();
     let [holder, first, second] =
         [(); 3].map(|()| verbs.attempt_for_permit("{k}", 2, LONG).unwrap());
     for permit in ["{k}#1", "{k}#2"] {
         server.admin().set(permit, holder.owner());
     }
     for waiter in [&first, &second] {
-        drop(verbs.enqueue(waiter).await.unwrap());
+        assert!(matches!(verbs.enqueue(waiter).await.unwrap(), Place::Queued(_)));
     }
     verbs.leave(&holder).await.unwrap();
-    let granted = [(); 2].map(|()| grants.recv_timeout(LIMIT).unwrap());
-    let [(one, [_, last], ..), (other, [next, _], ..)] = &granted;
-    assert_eq!([one.as_str(), other], [first.owner(), second.owner()]);
-    assert!(next > last, "{granted:?}");
+    let mut latest = 0;
+    for (waiter, permit) in [(&first, "{k}#1"), (&second, "{k}#2")] {
+        let woken = wake_ups.recv_timeout(LIMIT).unwrap();
+        assert_eq!(woken, (permit.to_owned(), waiter.owner().to_owned()));
+        let Place::Granted((_, [first, last], _)) = verbs.enqueue(waiter).await.unwrap() else {
+            panic!("{permit} is kept for it")
+        };
+        assert!(first > latest, "{first} after {latest}");
+        latest = last;
+    }
 }
 
 #[tokio::test]
@@ -186,7 +192,7 @@ async fn other_data_in_the_place_of_a_permit_stay() {
     guard.release().await.unwrap();
     let next = next.await.unwrap().unwrap();
     assert_eq!(next.lease().key().as_str(), "disLock:{k}#3");
-    released(&next.release().await);
+    next.release().await.unwrap();
     assert_eq!(admin.get("disLock:{k}#2").as_deref(), Some("theirs"));
     assert_eq!(admin.type_of("disLock:{k}#1"), "list");
 }
@@ -205,7 +211,7 @@ async fn a_killed_holder_of_a_permit_costs_that_one_for_its_lease() {
     drop(dying.kill());
     let next = wait::ends(waiting).await.unwrap().unwrap();
     assert_eq!(next.lease().key().as_str(), "disLock:{k}#1");
-    released(&next.release().await);
+    next.release().await.unwrap();
     for other in others {
         let other = other.unwrap();
         assert!(other.lease().is_held());
@@ -235,7 +241,7 @@ async fn a_killed_holder_of_all_permits_costs_its_lease(#[case] is_waiting: bool
     }
     drop(dying.kill());
     let next = wait::ends(permit(&locker).acquire()).await;
-    released(&next.unwrap().release().await);
+    next.unwrap().release().await.unwrap();
     if let Some(held) = held {
         assert!(held.lease().is_held());
         held.release().await.unwrap();
@@ -315,7 +321,7 @@ impl Trial {
 
     async fn leave(&self, guard: LockGuard) {
         self.inside.leave(&guard);
-        released(&guard.release().await);
+        guard.release().await.unwrap();
     }
 }
 
@@ -346,7 +352,7 @@ async fn permits_outlive_a_failover() {
     last.release().await.unwrap();
     let next = waiting.await.unwrap().unwrap();
     assert!(*next.lease().key() == number && next.lease().fencing_token() > token);
-    released(&next.release().await);
+    next.release().await.unwrap();
     for guard in held {
         guard.release().await.unwrap();
     }
@@ -370,8 +376,8 @@ async fn the_gate_is_free_while_all_permits_are_held() {
     first.release().await.unwrap();
     let second = second.await.unwrap().unwrap();
     assert!(!third.is_finished());
-    released(&second.release().await);
-    released(&third.await.unwrap().unwrap().release().await);
+    second.release().await.unwrap();
+    third.await.unwrap().unwrap().release().await.unwrap();
     is_clean(&server).await;
 }
 
@@ -403,7 +409,7 @@ async fn calls_for_all_permits_alternate_with_the_others() {
                     inside.enter(call, false, move || lease.is_held());
                     elapse(Duration::from_millis(2)).await;
                     inside.leave(call);
-                    released(&guard.release().await);
+                    guard.release().await.unwrap();
                 } else {
                     let guard = lock.all_permits(12).acquire().await.unwrap();
                     has_begun();
@@ -411,7 +417,7 @@ async fn calls_for_all_permits_alternate_with_the_others() {
                     inside.enter(call, true, move || leases.is_held());
                     elapse(Duration::from_millis(2)).await;
                     inside.leave(call);
-                    released(&guard.release().await);
+                    guard.release().await.unwrap();
                 }
             }
             waits

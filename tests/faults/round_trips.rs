@@ -5,8 +5,10 @@ use lockable_tests::Proxy;
 use rstest::rstest;
 
 use crate::runtimes::pair;
-use crate::support::{FENCE, Runs, decorated};
-use crate::waiting::support::{behind_proxy, connect, held_beside_proxy};
+use crate::support::{FENCE, LONG, Runs, decorated, server_and_proxy};
+use crate::waiting::support::{
+    behind_proxy, connect, held_beside_proxy, in_queue, is_served, listening,
+};
 
 #[rstest]
 #[tokio::test]
@@ -103,6 +105,34 @@ async fn a_permit_costs_two_round_trips_and_a_second_key_one() {
         let [round_trips, ..] = cost(&proxy, two).await;
         assert!((3..=4).contains(&round_trips), "{round_trips}");
     }
+}
+
+/// The try, a place in the queue, the question that the wake-up causes, and the release.
+#[tokio::test]
+async fn a_lock_that_is_handed_off_costs_four_round_trips() {
+    let (server, proxy) = server_and_proxy();
+    let (holder, locker) =
+        (listening(&server, &server.url()).await, listening(&server, &proxy.url()).await);
+    let guard = holder.lock("k").acquire().await.unwrap();
+    let turn = async {
+        let waiter = in_queue(&server, &locker).await;
+        guard.release().await.unwrap();
+        is_served(waiter).await;
+    };
+    assert_eq!(cost(&proxy, turn).await, [4, 1, 1, 3, 0]);
+}
+
+/// The last one counts the fence counter.
+#[tokio::test]
+async fn a_redeemed_ticket_costs_two_round_trips() {
+    let (_server, proxy, locker) = behind_proxy().await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let ticket = guard.into_ticket(LONG).await.unwrap();
+    let redeem = async { locker.redeem(ticket).acquire().await.unwrap() };
+    let before = proxy.round_trips();
+    let guard = redeem.await;
+    assert_eq!(proxy.round_trips() - before, 2);
+    guard.release().await.unwrap();
 }
 
 /// Round trips, and how many commands are `SET`, `INCR`, `EVALSHA`, and others.

@@ -17,6 +17,8 @@ pub(crate) struct Caller<'a> {
     pub(crate) dice: Dice,
     /// What the names of its locks begin with: a hash tag.
     pub(crate) prefix: &'a str,
+    /// Whether nothing is garbled, so that nothing but a wait limit may end a call.
+    pub(crate) is_calm: bool,
 }
 
 /// What became of calls.
@@ -38,7 +40,12 @@ impl Caller<'_> {
         for _ in 0..count {
             match wait::ends(self.call()).await {
                 Ok(held) => ended.held += held,
-                Err(_) => ended.failed += 1,
+                Err(error) => {
+                    ended.failed += 1;
+                    if self.is_calm && !error.is_wait_limit_reached() {
+                        self.board.wrong(format!("a call failed: {error}"));
+                    }
+                }
             }
         }
         ended
@@ -96,7 +103,9 @@ impl Caller<'_> {
     }
 
     async fn renews(&mut self) -> Result<u64, LockError> {
-        let request = self.locker.lock(self.key()).wait(WAIT).renew().expire(20 * HOLD);
+        let request = self.locker.lock(self.key()).wait(WAIT).renew();
+        // A machine that stands still for so long loses it.
+        let request = if self.is_calm { request } else { request.expire(20 * HOLD) };
         let guard = request.acquire().await?;
         for _ in 0..8 {
             self.hold(guard.lease(), 1).await;

@@ -1,4 +1,4 @@
-//! Who publishes on channels that are not theirs, and may read the queues.
+//! Who publishes on channels that are not theirs, and may read the locks and the queues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,26 +12,27 @@ pub(crate) struct Forger<'a> {
     pub(crate) namespace: &'a str,
     /// The names of the locks.
     pub(crate) keys: Vec<String>,
-    /// `SPUBLISH` where grants have shard channels.
+    /// `SPUBLISH` where wake-ups have shard channels.
     pub(crate) is_cluster: bool,
-    /// Whether it publishes grants that no one can tell from true ones.
-    pub(crate) deceives: bool,
+    /// Whether it leaves holders alone, whom an operator may ask to stop.
+    pub(crate) wakes_only: bool,
 }
 
 impl Forger<'_> {
-    /// Publishes until `is_over`; returns how many messages a locker has received.
-    pub(crate) async fn run(mut self, is_over: &AtomicBool) -> u64 {
-        let mut heard = 0;
+    /// Publishes until `is_over`; returns how many messages a locker has received, and how many of them wake a waiter.
+    pub(crate) async fn run(mut self, is_over: &AtomicBool) -> [u64; 2] {
+        let (mut heard, mut woken) = (0, 0);
         while !is_over.load(Ordering::Acquire) {
             for (channel, is_sharded) in self.channels() {
-                let message = self.message(&channel);
+                let (message, wakes) = self.message(&channel);
                 let verb = if is_sharded { "SPUBLISH" } else { "PUBLISH" };
-                let text = message.as_slice();
-                heard += publish(self.admin, verb, &channel, text);
+                let received = publish(self.admin, verb, &channel, &message);
+                heard += received;
+                woken += if wakes { received } else { 0 };
             }
             pause(self.dice.millis(1..20)).await;
         }
-        heard
+        [heard, woken]
     }
 
     fn channels(&self) -> Vec<(String, bool)> {
@@ -39,22 +40,24 @@ impl Forger<'_> {
         let list = |kind: &str| self.admin.command::<Vec<String>>(&["PUBSUB", kind, &pattern]);
         let plain = list("CHANNELS").into_iter().map(|channel| (channel, false));
         let sharded = if self.is_cluster { list("SHARDCHANNELS") } else { Vec::new() };
-        plain.chain(sharded.into_iter().map(|channel| (channel, true))).collect()
+        let all = plain.chain(sharded.into_iter().map(|channel| (channel, true)));
+        all.filter(|(channel, _)| !self.wakes_only || !is_of_operators(channel)).collect()
     }
 
-    fn message(&mut self, channel: &str) -> Vec<u8> {
+    /// Also whether it may be the wake-up of one who waits there.
+    fn message(&mut self, channel: &str) -> (Vec<u8>, bool) {
         let key = self.keys[usize::try_from(self.dice.below(3)).unwrap() % self.keys.len()].clone();
-        let owner = self.owner(&key);
+        let owner = self.owner(&key, channel);
         match self.dice.below(8) {
-            0 => self.garbage(),
-            1 | 2 => self.odd(&owner, &key).into_bytes(),
-            _ if channel.contains(":revoke:") => self.revocation(&owner, &key).into_bytes(),
-            _ => self.grant(&owner, &key).into_bytes(),
+            0 => (self.garbage(), false),
+            1 | 2 => (self.odd(&owner, &key).into_bytes(), false),
+            _ if is_of_operators(channel) => (self.revocation(&owner, &key).into_bytes(), false),
+            _ => (format!("{owner}\n{key}").into_bytes(), is_of_process(channel, &owner)),
         }
     }
 
-    /// Of one who waits, or holds the lock, or of no one.
-    fn owner(&mut self, key: &str) -> String {
+    /// Of one who waits, or holds the lock; of no one, or of no one in the process that listens.
+    fn owner(&mut self, key: &str, channel: &str) -> String {
         let queue = format!("{}:queue:{}", self.namespace, queue_of(key));
         let entries = self.admin.command::<Vec<String>>(&["LRANGE", &queue, "0", "-1"]);
         let waiting = entries.first().and_then(|entry| entry.split_once(' '));
@@ -62,9 +65,10 @@ impl Forger<'_> {
         let holding = self.admin.try_command(&["GET", key]).ok();
         let holding = holding.and_then(|value| redis::from_redis_value::<String>(value).ok());
         let nobody = "0123456789abcdef.17500000000000010000000001".to_owned();
-        match self.dice.below(4) {
+        match self.dice.below(5) {
             0 => holding.unwrap_or(nobody),
             1 => nobody,
+            2 => process_of(channel).map_or(nobody, |process| format!("{process}.7")),
             _ => waiting.unwrap_or(nobody),
         }
     }
@@ -109,21 +113,6 @@ impl Forger<'_> {
         let verb = self.dice.pick(&["revoke", "forced"]);
         format!("{verb}\n{owner}\nwhy\n{key}")
     }
-
-    /// As a script publishes it, for a minute, but with a token or a time that no script gives.
-    fn grant(&mut self, owner: &str, key: &str) -> String {
-        let now = now(self.admin);
-        let (token, time) = match self.dice.below(6) {
-            0 => (u64::MAX, now),
-            1 => (now + 18, now),
-            2 => (u64::MAX - 9, u64::MAX - 9),
-            3 => (now - 3_600_000_000, now - 3_600_000_000),
-            4 => (0, now + 3_600_000_000),
-            _ if self.deceives => (now, now),
-            _ => (now + 60_000_000, now + 1_000),
-        };
-        format!("{token}\n{time}\n60000\n{owner}\n{key}")
-    }
 }
 
 fn publish(admin: &Admin, verb: &str, channel: &str, text: &[u8]) -> u64 {
@@ -138,8 +127,15 @@ fn queue_of(key: &str) -> String {
     format!(":{key}")
 }
 
-/// The server's time in microseconds.
-pub(crate) fn now(admin: &Admin) -> u64 {
-    let [seconds, micros] = admin.command::<[u64; 2]>(&["TIME"]);
-    seconds * 1_000_000 + micros
+/// Where the owner tokens begin of those who wait in the process that listens.
+fn process_of(channel: &str) -> Option<&str> {
+    channel.split(':').nth(2)
+}
+
+fn is_of_process(channel: &str, owner: &str) -> bool {
+    process_of(channel).is_some_and(|process| owner.starts_with(&format!("{process}.")))
+}
+
+fn is_of_operators(channel: &str) -> bool {
+    channel.contains(":revoke:")
 }

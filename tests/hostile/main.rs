@@ -1,11 +1,12 @@
 //! Lockers whose server, or something before it, answers nonsense, and to which others publish messages.
 //!
-//! Goal: a panic, a call that hangs, memory that grows, a grant that no server has given, or a locker that is of no use
-//! afterwards.
+//! Goal: a panic, a call that hangs, memory that grows, a lock that no server has given, a lease that a message ends, or a
+//! locker that is of no use afterwards.
 //! Method: each case has a locker behind a door, and one that is not. Both work on a few locks. The door garbles
-//! replies and messages, and another client publishes forged and garbage messages, all as the case's seed says. In half
-//! of the cases, everything that is garbled or forged can be told from what a server sends: no body runs there without
-//! its lock. In the others, that is counted only. Then the garbling ends, and every lock can be acquired again.
+//! replies and messages, and another client publishes forged and garbage messages, all as the case's seed says. In some
+//! cases nothing is garbled: there no call fails, whatever wake-ups are forged. In others, everything that is garbled can
+//! be told from what a server sends: no body runs there without its lock. In the rest, that is counted only: whose replies
+//! are believed that fit. Then the garbling ends, and every lock can be acquired again.
 //!
 //! A test binary of its own, because panics and memory are those of the whole process. CONTRIBUTING.md says how to
 //! repeat a case.
@@ -22,7 +23,6 @@ use tokio::time::timeout;
 mod board;
 mod calls;
 mod case;
-mod deceived;
 mod forger;
 mod process;
 

@@ -25,7 +25,6 @@ pub(crate) struct Verdict {
     pub(crate) excused: usize,
     pub(crate) violations: Vec<String>,
     pub(crate) losses: usize,
-    pub(crate) claims: u64,
     /// Consecutive holds of a lock by one process.
     pub(crate) passes: usize,
     /// Consecutive holds of a lock by two processes.
@@ -40,7 +39,6 @@ pub(crate) fn judge(history: &History) -> Verdict {
     let mut verdict = Verdict {
         holds: history.holds.len(),
         losses: history.losses.len(),
-        claims: history.claims,
         outside: windows.percent_outside(history.span),
         ..Verdict::default()
     };
@@ -87,9 +85,9 @@ impl Verdict {
     pub(crate) fn shortfalls(&self, kinds: &[&str]) -> Vec<String> {
         let count = |kind: &&str| self.faults.get(*kind).copied().unwrap_or_default();
         let counts = kinds.iter().map(|kind| (*kind, count(kind)));
-        let claims = usize::try_from(self.claims).unwrap_or(usize::MAX);
-        let others = [("losses", self.losses), ("claims", claims), ("passes", self.passes)];
-        let all = others.into_iter().chain([("hand-offs", self.hand_offs)]).chain(counts);
+        let others =
+            [("losses", self.losses), ("passes", self.passes), ("hand-offs", self.hand_offs)];
+        let all = others.into_iter().chain(counts);
         let mut short: Vec<_> = all.filter(|(_, count)| *count < FEWEST).collect();
         short.sort_unstable();
         let mut texts: Vec<_> =

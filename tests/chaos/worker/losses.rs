@@ -1,18 +1,11 @@
 //! What becomes of a call.
 
-use std::sync::atomic::Ordering;
-
-use lockable_runtime::__internals::CLAIMS;
 use lockable_runtime::{LockError, LockErrorKind};
 
 use crate::journal::{Journal, boot_time};
 
-/// Notes a loss, and the claims since the last call. Whether the call could not ask for the lock, or its limit is over.
+/// Notes a loss. Whether the call could not ask for the lock, or its limit is over.
 pub(crate) fn note(journal: &Journal, outcome: Result<(), LockError>) -> bool {
-    let claims = CLAIMS.swap(0, Ordering::Relaxed);
-    if claims > 0 {
-        journal.write(format_args!("claims {claims}"));
-    }
     let Err(error) = outcome else { return false };
     if error.is_lost() {
         journal.write(format_args!("lost {}", boot_time()));

@@ -36,8 +36,8 @@ pub(super) enum Counting {
     One { life: u64, is_first: bool },
     // For a try for another lock, which may seed this counter too if it is behind the time.
     Beside { life: u64 },
-    // For turns, with the life of a counter that is granted for such a lease.
-    Turns { life: u64 },
+    // For the turn of the attempt that asks, if it comes, with the life of a counter that is granted for such a lease.
+    Turn { life: u64 },
 }
 
 impl Companions {
@@ -81,13 +81,11 @@ impl Companions {
                 let ends = (now.millis + life).max(longer.unwrap_or_default());
                 vec![self.fence, Some(Fence { value: now.micros, ends })]
             }
-            Counting::Turns { life } => {
-                let first = Some(Fence::turn(self.fence, now));
-                let next = |fence: &Option<Fence>| Some(Some(Fence::turn(*fence, now)));
-                let turns = std::iter::successors(Some(first), next).take(MOST_TURNS);
+            Counting::Turn { life } => {
+                let turn = Some(Fence::turn(self.fence, now));
                 let longer =
                     |fence: Fence| Fence { ends: fence.ends.max(now.millis + life), ..fence };
-                [self.fence].into_iter().chain(turns).map(|fence| fence.map(longer)).collect()
+                [self.fence, turn].map(|fence| fence.map(longer)).into()
             }
         }
     }
@@ -103,9 +101,6 @@ impl Companions {
     }
 }
 
-/// A step runs a few scripts at most, each of which reserves once.
-const MOST_TURNS: usize = 4;
-
 impl Fence {
     /// Whether it is this one, unless the time that it was counted up at was a little later.
     pub(super) fn may_be(self, expected: Self, now: Now) -> bool {
@@ -113,13 +108,6 @@ impl Fence {
         // What is ahead of a later time is less ahead.
         let sooner = expected.ends - now.blur.min(1)..=expected.ends;
         later.contains(&self.value) && sooner.contains(&self.ends)
-    }
-
-    /// The first of the tokens that this step reserved, where the counter was like that before it.
-    pub(super) fn first(self, former: Option<Self>) -> u64 {
-        // A counter that was behind the time rises by a turn at least.
-        let was_ahead = former.is_some_and(|former| self.value < former.value + TURN);
-        if was_ahead { self.value } else { (self.value + 1).saturating_sub(TURN) }
     }
 
     /// Counted up by what a turn needs, or by a single token.

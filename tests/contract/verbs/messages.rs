@@ -2,7 +2,6 @@
 
 use redis::{Client, Connection, FromRedisValue, cmd};
 
-use super::server::Now;
 use crate::fixture::LIMIT;
 
 /// A subscription to the channels of processes that listen themselves: one more would make others alive.
@@ -10,18 +9,6 @@ pub(super) struct Messages(Connection);
 
 /// Where the end of a step is published.
 pub(super) const END: &str = "end of the step";
-
-/// The message with this time, where it has one that the server may have read then.
-pub(super) fn at(text: &str, now: Now) -> String {
-    let mut parts: Vec<_> = text.split('\n').map(str::to_owned).collect();
-    let possible = now.micros..=now.micros + now.blur;
-    if let Some(time) = parts.get_mut(1)
-        && time.parse().is_ok_and(|time| possible.contains(&time))
-    {
-        *time = now.micros.to_string();
-    }
-    parts.join("\n")
-}
 
 impl Messages {
     pub(super) fn subscribe(url: &str, channels: &[String]) -> Self {

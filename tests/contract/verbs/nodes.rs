@@ -97,10 +97,10 @@ impl Both {
         let answers = [self.memory.side.ask(what), self.redis.ask(what)];
         self.intervene(what);
         self.all_listen();
-        let granted = self.memory.side.published(0);
-        let heard = self.redis.published(granted.len());
+        let woken = self.memory.side.woken(0);
+        let heard = self.redis.woken(woken.len());
         assert_eq!(answers[0], answers[1], "the answers of memory and of the nodes");
-        assert_eq!(granted, heard, "the grants of memory and of the nodes");
+        assert_eq!(woken, heard, "the waiters that memory and the nodes wake");
         assert_eq!(self.memory.state(), self.nodes.look(&self.redis));
         assert!(self.redis.tokens.rise, "the tokens do not rise");
     }
@@ -119,7 +119,7 @@ impl Both {
         });
     }
 
-    /// One that waits, and whose process hears of no grant, although it listens.
+    /// One that waits, and whose process hears of no wake-up, although it listens.
     fn deaf(&self) -> Option<usize> {
         let channels = self.redis.channels();
         self.nodes.look(&self.redis).queued().into_iter().find(|attempt| {

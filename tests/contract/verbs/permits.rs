@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use lockable_runtime::__internals::{GrantTo, MemoryStore, Place, VerbAttempt, Verbs};
+use lockable_runtime::__internals::{MemoryStore, Place, VerbAttempt, Verbs, WakeUpOf};
 use lockable_tests::{Admin, Server, long_form};
 
 use super::dice::Dice;
@@ -45,8 +45,10 @@ async fn permits_in_redis_are_those_in_memory() {
             let in_memory =
                 (memory.owners().await, memory.numbers(&store.queue("p:{export}#1")), &answers[1]);
             assert_eq!(in_redis, in_memory, "seed {seed}: {steps:?}");
-            let granted = memory.granted(0);
-            assert_eq!(redis.granted(granted.len()), granted, "seed {seed}: {steps:?}");
+            let woken = memory.woken(0);
+            assert_eq!(redis.woken(woken.len()), woken, "seed {seed}: {steps:?}");
+            redis.tokens_rise();
+            memory.tokens_rise();
         }
     }
 }
@@ -109,12 +111,12 @@ impl Step {
 /// One of the two stores, with what happened there.
 struct Side {
     processes: [Verbs; 3],
-    grants: Receiver<GrantTo>,
+    wake_ups: Receiver<WakeUpOf>,
     attempts: HashMap<usize, VerbAttempt>,
     /// The numbers of all attempts, by their owner tokens.
     numbers: HashMap<String, usize>,
     latest: u64,
-    /// The first and the last of each grant of this step.
+    /// The first and the last of the grant of this step.
     tokens: Vec<[u64; 2]>,
 }
 
@@ -126,12 +128,12 @@ impl Side {
     async fn open(url: &str) -> Self {
         let open = || Verbs::open_impatient(url, LIMIT).unwrap();
         let mut processes = [open(), open(), open()];
-        let (sender, grants) = channel();
+        let (sender, wake_ups) = channel();
         for process in &mut processes[..2] {
             process.listen(sender.clone()).await.unwrap();
         }
         let (attempts, numbers) = (HashMap::new(), HashMap::new());
-        Self { processes, grants, attempts, numbers, latest: 0, tokens: Vec::new() }
+        Self { processes, wake_ups, attempts, numbers, latest: 0, tokens: Vec::new() }
     }
 
     fn process(&self, number: usize) -> &Verbs {
@@ -159,7 +161,7 @@ impl Side {
             Step::Enqueue(number) => {
                 let attempt = self.attempt(number);
                 match self.process(number).enqueue(&attempt).await.unwrap() {
-                    Place::Granted((_, tokens, ..)) => {
+                    Place::Granted((_, tokens, _)) => {
                         self.tokens.push(tokens);
                         "granted".to_owned()
                     }
@@ -211,21 +213,23 @@ impl Side {
         owners.iter().map(|owner| self.numbers[owner]).collect()
     }
 
-    /// To whom permits were handed off since the last look. All tokens of a step are newer than those before it, and
-    /// no two grants of it have one in common.
-    fn granted(&mut self, expected: usize) -> Vec<usize> {
-        let late = || self.grants.recv_timeout(LIMIT).ok();
-        let mut grants: Vec<_> = (0..expected).map_while(|_| late()).collect();
-        grants.extend(self.grants.try_iter());
-        let mut granted: Vec<_> = grants.iter().map(|(owner, ..)| self.numbers[owner]).collect();
+    /// For whom permits are kept since the last look, by name.
+    fn woken(&self, expected: usize) -> Vec<(usize, String)> {
+        let late = || self.wake_ups.recv_timeout(LIMIT).ok();
+        let mut wake_ups: Vec<_> = (0..expected).map_while(|_| late()).collect();
+        wake_ups.extend(self.wake_ups.try_iter());
+        let mut woken: Vec<_> =
+            wake_ups.into_iter().map(|(permit, owner)| (self.numbers[&owner], permit)).collect();
         // Each process has a connection of its own.
-        granted.sort_unstable();
-        self.tokens.extend(grants.iter().map(|(_, tokens, ..)| *tokens));
-        self.tokens.sort_unstable();
+        woken.sort_unstable();
+        woken
+    }
+
+    /// All tokens of a step are newer than those before it.
+    fn tokens_rise(&mut self) {
         for [first, last] in self.tokens.drain(..) {
             assert!(first > self.latest, "{first} after {}", self.latest);
             self.latest = last;
         }
-        granted
     }
 }

@@ -1,5 +1,6 @@
-//! Requests that arrive twice, the second time when the lease has been made longer: it stays as long.
+//! Requests that arrive twice: what a lock has of its lease stays, and becomes no less than what is answered.
 
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use lockable_runtime::__internals::{Place, Verbs};
@@ -32,6 +33,33 @@ async fn a_question_leaves_an_extended_permit_as_long_as_it_is() {
     assert!(ask().await && !is_long(&admin, permit));
     lengthen(&admin, permit);
     assert!(ask().await && is_long(&admin, permit));
+}
+
+/// Goal: a call counts on a whole lease of a lock that is kept for it for a second.
+/// Method: one release has kept the lock, because the call waited, and another one of the same hold has it as the next.
+#[tokio::test]
+async fn a_release_gives_the_one_it_is_kept_for_a_whole_lease() {
+    let (server, mut verbs) = server_and_verbs();
+    let (admin, (wake, woken)) = (server.admin(), channel());
+    verbs.listen(wake).await.unwrap();
+    let [held, next] = [(); 2].map(|()| verbs.attempt("k", LEASE, None).unwrap());
+    verbs.acquire(&held).await.unwrap().unwrap();
+    assert!(matches!(verbs.enqueue(&next).await.unwrap(), Place::Queued(_)));
+    verbs.release(&held, None, Duration::ZERO).await.unwrap();
+    assert_eq!(woken.recv_timeout(LIMIT).unwrap(), ("k".to_owned(), next.owner().to_owned()));
+    assert!((0..=1_000).contains(&admin.pttl("k")));
+    let (_, granted) = verbs.release(&held, Some(&next), Duration::ZERO).await.unwrap();
+    let (owner, first, ttl) = granted.expect("the lock is its own");
+    assert_eq!((owner.as_str(), ttl), (next.owner(), LEASE));
+    let left = admin.pttl("k");
+    assert!(Duration::from_millis(left.try_into().unwrap()) > LEASE / 2, "{left}");
+    // Whatever is asked once more, it is the same lock with newer tokens.
+    let Place::Granted((_, second, _)) = verbs.enqueue(&next).await.unwrap() else {
+        panic!("the lock is its own")
+    };
+    assert!(second[0] > first[1], "{second:?} after {first:?}");
+    verbs.release(&next, None, Duration::ZERO).await.unwrap();
+    assert_eq!(admin.get("k"), None);
 }
 
 #[tokio::test]

@@ -96,14 +96,6 @@ impl StoppedServer {
         (found.collect(), messages.of_step())
     }
 
-    /// Publishes these, and the end of a step.
-    pub(super) fn publish(&self, channel: &str, [first, second]: [String; 2]) {
-        const PUBLISH: &str = "redis.call('PUBLISH', ARGV[1], ARGV[2]) \
-                               redis.call('PUBLISH', ARGV[1], ARGV[3]) \
-                               redis.call('PUBLISH', ARGV[4], '')";
-        self.admin.command::<()>(&["EVAL", PUBLISH, "0", channel, &first, &second, END]);
-    }
-
     pub(super) fn set_life(&self, key: &str, millis: u64) {
         self.admin.command::<()>(&["PEXPIRE", key, &millis.to_string()]);
     }

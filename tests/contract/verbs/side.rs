@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use lockable_runtime::__internals::{GrantTo, Place, VerbAttempt, Verbs};
+use lockable_runtime::__internals::{GrantTo, Place, VerbAttempt, Verbs, WakeUpOf};
 use lockable_runtime::LockError;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -24,7 +24,7 @@ pub(super) struct Side {
     pub(super) asked: Vec<Asked>,
     /// Each attempt's number, by its owner token.
     numbers: HashMap<String, usize>,
-    published: Receiver<GrantTo>,
+    wake_ups: Receiver<WakeUpOf>,
     pub(super) tokens: Tokens,
 }
 
@@ -37,25 +37,26 @@ pub(super) struct Asked {
     pub(super) waits: bool,
 }
 
-/// A grant that was published: to whom, and for how long.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Published {
-    pub(super) who: usize,
-    pub(super) life: Duration,
+/// A grant: to whom, and for how long. Its fields are only printed.
+#[derive(Debug)]
+#[expect(dead_code, reason = "answers are compared as they are printed")]
+struct Granted {
+    who: usize,
+    life: Duration,
 }
 
 impl Side {
     pub(super) fn open(url: &str, runtime: Runtime) -> Self {
         let mut processes: Vec<_> = (0..PROCESSES).map(|_| Verbs::open(url).unwrap()).collect();
-        let (publish, published) = channel();
+        let (wake, wake_ups) = channel();
         for listening in &mut processes[..LISTENING] {
-            runtime.block_on(listening.listen(publish.clone())).unwrap();
+            runtime.block_on(listening.listen(wake.clone())).unwrap();
         }
         let (keys, asked, numbers) = (Default::default(), Vec::new(), HashMap::new());
-        Self { processes, runtime, keys, asked, numbers, published, tokens: Tokens::none() }
+        Self { processes, runtime, keys, asked, numbers, wake_ups, tokens: Tokens::none() }
     }
 
-    /// Where grants are published to the processes that listen.
+    /// Where the waiters of the processes that listen are woken.
     pub(super) fn channels(&self) -> Vec<String> {
         let attempt = |verbs: &Verbs| verbs.attempt("k", Duration::from_secs(1), None).unwrap();
         let listening = self.processes[..LISTENING].iter().map(attempt);
@@ -196,28 +197,30 @@ impl Side {
         said(&held.map(|held| held.map(told)))
     }
 
-    /// The grants that were published since the last time, at least `count` unless they do not come.
-    pub(super) fn published(&mut self, count: usize) -> Vec<Published> {
-        let mut grants: Vec<_> =
-            (0..count).map_while(|_| self.published.recv_timeout(LIMIT).ok()).collect();
-        grants.extend(self.published.try_iter());
-        let mut published: Vec<_> = grants.iter().map(|grant| self.grant(grant)).collect();
+    /// The attempts that were woken since the last time, at least `count` unless that does not come.
+    pub(super) fn woken(&self, count: usize) -> Vec<usize> {
+        let mut wake_ups: Vec<_> =
+            (0..count).map_while(|_| self.wake_ups.recv_timeout(LIMIT).ok()).collect();
+        wake_ups.extend(self.wake_ups.try_iter());
+        let attempt = |(key, owner): &WakeUpOf| {
+            let attempt = self.numbers[owner];
+            assert_eq!(
+                *key, self.keys[self.asked[attempt].key],
+                "{attempt} is woken for another lock"
+            );
+            attempt
+        };
+        let mut woken: Vec<_> = wake_ups.iter().map(attempt).collect();
         // Those of several locks come in any order.
-        published.sort();
-        published
-    }
-
-    /// Whether it is known of the next messages from when on their grants count.
-    pub(super) fn dated(&self, count: usize) -> Vec<bool> {
-        let messages = (0..count).map_while(|_| self.published.recv_timeout(LIMIT).ok());
-        messages.map(|(_, _, _, is_dated)| is_dated).collect()
+        woken.sort_unstable();
+        woken
     }
 
     /// The grant in words that are the same on both sides, once its tokens are counted.
-    fn grant(&mut self, (owner, tokens, life, _): &GrantTo) -> Published {
+    fn grant(&mut self, (owner, tokens, life): &GrantTo) -> Granted {
         let who = self.numbers[owner];
         self.tokens.grant(self.asked[who].key, *tokens);
-        Published { who, life: *life }
+        Granted { who, life: *life }
     }
 
     fn one(&self, attempt: usize) -> (&Asked, &Verbs) {

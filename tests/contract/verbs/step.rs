@@ -189,20 +189,6 @@ impl What {
         }
     }
 
-    /// The process that gets the server's time with the answer: to a question for a place, or with a lock that
-    /// is its own after this release.
-    pub(super) fn learns(&self, asked: &[Asked], after: &State) -> Option<usize> {
-        let attempt = match self {
-            Self::ReleaseTo { next, .. } => {
-                let next = next.number(asked);
-                let lock = after.places[asked[next].key].lock.as_ref();
-                lock.is_some_and(|lock| lock.0 == next.to_string()).then_some(next)
-            }
-            _ => self.asks(asked).filter(|attempt| asked[*attempt].waits),
-        };
-        attempt.map(|attempt| asked[attempt].process)
-    }
-
     /// The keys whose locks may change hands.
     pub(super) fn keys(&self, asked: &[Asked]) -> Vec<usize> {
         match self {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::companions::{self, Companions, Counting, Joined, fence_life};
-use super::messages::{self, Messages};
+use super::messages::Messages;
 use super::reference::Reference;
-use super::server::{Found, Now, StoppedServer};
-use super::side::{Published, Side};
+use super::server::{Found, StoppedServer};
+use super::side::Side;
 use super::state::{Life, Place, State};
 use super::step::{Scene, Step, What};
 use super::{KEYS, keys};
@@ -20,8 +20,6 @@ pub(super) struct World {
     memory: Reference,
     redis: Side,
     messages: Messages,
-    /// Of the processes that listen.
-    channels: Vec<String>,
     /// What is stored, by the latest step.
     state: State,
     companions: [Companions; KEYS],
@@ -30,7 +28,7 @@ pub(super) struct World {
     /// one too.
     tried: HashSet<usize>,
     pub(super) verbs: u32,
-    pub(super) published: u32,
+    pub(super) woken: u32,
     /// Dropped after what uses it.
     server: StoppedServer,
 }
@@ -39,8 +37,8 @@ pub(super) struct World {
 pub(super) struct Seen {
     answers: [String; 2],
     states: [State; 2],
-    published: [Vec<Published>; 2],
-    /// Those that the grants in memory would be published by, and those that were.
+    woken: [Vec<usize>; 2],
+    /// Those by which the attempts that memory wakes would be woken, and those that were published.
     messages: [Vec<String>; 2],
     /// The rules of Redis alone that do not hold.
     broken: Vec<String>,
@@ -52,7 +50,7 @@ impl Seen {
         let mut all = self.broken;
         all.extend(difference("answers", &self.answers));
         all.extend(difference("states", &self.states));
-        all.extend(difference("published", &self.published));
+        all.extend(difference("woken", &self.woken));
         all.extend(difference("messages", &self.messages));
         all
     }
@@ -70,14 +68,13 @@ impl World {
         Self {
             memory: Reference::start(),
             messages: Messages::subscribe(&server.url(), &channels),
-            channels,
             redis,
             state: State::default(),
             companions: Default::default(),
             last: None,
             tried: HashSet::new(),
             verbs: 0,
-            published: 0,
+            woken: 0,
             server,
         }
     }
@@ -119,22 +116,19 @@ impl World {
         let unmarked = self.unmarked(&step.what, &found);
         let (mut redis, companions) = self.in_redis(found);
         self.align(&step.what, &memory, &mut redis, spent);
-        let granted = self.memory.side.published(0);
-        let heard: Vec<_> =
-            heard.iter().map(|text| messages::at(text, self.server.now())).collect();
-        let messages = [self.messages_of(&granted, &companions), heard];
+        let woken = self.memory.side.woken(0);
+        let messages = [self.messages_to(&woken), heard];
         // One that is misspelt does not arrive.
-        let count = if messages[0] == messages[1] { granted.len() } else { 0 };
-        let heard = self.redis.published(count);
+        let count = if messages[0] == messages[1] { woken.len() } else { 0 };
+        let heard = self.redis.woken(count);
         let mut broken = self.broken(&step, &memory, &companions);
         broken.extend(unmarked);
-        broken.extend(self.mistaken_time(&step.what, &memory));
         let states = [memory, redis];
         if step.is_repeat && states.iter().any(|state| *state != self.state) {
             broken.push("a repeat changed something".to_owned());
         }
-        self.note(step, &states[0], companions, granted.len());
-        Seen { answers, states, published: [granted, heard], messages, broken }
+        self.note(step, &states[0], companions, woken.len());
+        Seen { answers, states, woken: [woken, heard], messages, broken }
     }
 
     /// The locks with waiters that a command would delete. A try that takes a lock leaves it so until a waiter asks
@@ -159,9 +153,9 @@ impl World {
     }
 
     /// What was done, and what came of it, for the next step.
-    fn note(&mut self, step: Step, state: &State, companions: [Companions; KEYS], granted: usize) {
+    fn note(&mut self, step: Step, state: &State, companions: [Companions; KEYS], woken: usize) {
         self.verbs += u32::from(step.what.is_verb());
-        self.published += u32::try_from(granted).unwrap();
+        self.woken += u32::try_from(woken).unwrap();
         self.state = state.clone();
         self.companions = companions;
         let asked = &self.memory.side.asked;
@@ -239,35 +233,20 @@ impl World {
             }
             Some(asked) if !asked.waits => Counting::Beside { life: fence_life(asked.ttl) },
             _ if !is_about => Counting::Nothing,
-            Some(asked) if asked.ttl > MINUTE => Counting::Turns { life: fence_life(asked.ttl) },
-            _ => Counting::Turns { life: 0 },
+            Some(asked) if asked.ttl > MINUTE => Counting::Turn { life: fence_life(asked.ttl) },
+            // A waiter that is woken has a token once it asks.
+            None if !matches!(what, What::ReleaseTo { .. }) => Counting::Nothing,
+            _ => Counting::Turn { life: 0 },
         }
     }
 
-    /// A process that got the server's time with an answer can date a grant of the same time, and none before.
-    fn mistaken_time(&mut self, what: &What, after: &State) -> Option<String> {
-        let process = what.learns(&self.memory.side.asked, after)?;
-        let channel = self.channels.get(process)?;
-        let Now { micros: now, blur: 0, .. } = self.server.now() else { return None };
-        let probes = [now, now - 1].map(|time| format!("1\n{time}\n1000\nprobe\nprobe"));
-        self.server.publish(channel, probes);
-        drop(self.messages.of_step());
-        let dated = self.redis.dated(2);
-        (dated != [true, false]).then(|| format!("process {process} knows another time: {dated:?}"))
-    }
-
-    /// The messages that publish grants, each at its fencing tokens in Redis.
-    fn messages_of(&self, granted: &[Published], companions: &[Companions; KEYS]) -> Vec<String> {
-        let now = self.server.now().micros;
-        let text = |Published { who, life, .. }: &Published| {
-            let asked = &self.redis.asked[*who];
-            let former = self.companions[asked.key].at(self.server.now()).fence;
-            let first = companions[asked.key].fence;
-            let first = first.map_or(0, |fence| fence.first(former));
-            let (millis, owner) = (life.as_millis(), asked.attempt.owner());
-            format!("{first}\n{now}\n{millis}\n{owner}\n{}", self.redis.keys[asked.key])
+    /// The messages by which these attempts are woken.
+    fn messages_to(&self, woken: &[usize]) -> Vec<String> {
+        let text = |attempt: &usize| {
+            let asked = &self.redis.asked[*attempt];
+            format!("{}\n{}", asked.attempt.owner(), self.redis.keys[asked.key])
         };
-        let mut messages: Vec<_> = granted.iter().map(text).collect();
+        let mut messages: Vec<_> = woken.iter().map(text).collect();
         messages.sort();
         messages
     }

@@ -1,11 +1,10 @@
 //! What a process knows of a slot and its locks, and what of it counts after the slot has moved.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use lockable_runtime::__internals::fence_counter;
+use lockable_runtime::__internals::{Place as Found, fence_counter};
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::cluster::SLOTS;
 use lockable_tests::{Admin, Answer, Cue, Doors, Hold, Server, wait};
@@ -15,7 +14,7 @@ use super::places::Place;
 use super::scene::{Nodes, Scene, fresh};
 use crate::by_hand::ByHand;
 use crate::support::{COMMAND, LIMIT, LONG, ample, now};
-use crate::waiting::support::{released, renewed};
+use crate::waiting::support::renewed;
 
 /// The wait limit of a call that is over soon.
 const SHORT: Duration = Duration::from_millis(20);
@@ -132,79 +131,85 @@ async fn a_lock_lost_between_set_and_get_is_not_granted() {
     scene.is_clean().await;
 }
 
-/// Goal: a turn that a call hears of only after the node which granted it was left is claimed at the next one, where
-/// another process may have the lock.
-/// Method: the call is polled by hand. Its turn comes with the answer to a question, for the whole lease, so that
-/// nothing else is a reason to claim it; and before the next poll the slot moves without its data.
+/// Goal: a body starts with the turn of a node that was left before its call heard of it, while another process has the
+/// lock at the next node.
+/// Method: the call is polled by hand. Its turn comes with the answer to a question, and before the next poll the node
+/// has no slots any more.
 #[tokio::test]
-async fn a_turn_of_a_server_that_was_left_is_claimed() {
+async fn a_turn_of_a_server_that_was_left_is_not_used() {
     let (doors, nodes) = doors();
-    let (key, slot) = fresh("turn");
-    let (locker, other) = (connect(&doors, LONG).await, connect(&doors, LONG).await);
+    let (key, _) = fresh("turn");
+    let locker = connect_as("left-with-a-turn", &doors).await;
     let [from, to] = nodes.servers().each_ref().map(Server::admin);
-    let (by_hand, mut call) = unpolled_turn(&doors, &locker, &from, &key).await;
-    doors.assign([slot], 1);
-    // By this one the locker learns that.
-    locker.lock(format!("{{{key}}}:other")).run(async {}).await.unwrap();
-    let guard = other.lock(&key).try_acquire().await.unwrap().unwrap();
-    assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
-    let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
-    wait::until_async(LIMIT, async || to.command::<usize>(&queue) == 1).await;
-    let token = guard.lease().fencing_token();
-    guard.release().await.unwrap();
-    let turn = call.await.unwrap();
-    assert!(turn.lease().fencing_token() > token, "{} after {token}", turn.lease().fencing_token());
-    released(&turn.release().await);
-    from.del(&key);
-}
-
-/// Goal: the answer to a claim, of a node that was left before the call is polled.
-/// Method: as above. The claim at the next node is answered, and the slot moves back, where another process has the lock.
-#[tokio::test]
-async fn a_claim_at_a_server_that_was_left_is_repeated() {
-    let (doors, nodes) = doors();
-    let (key, slot) = fresh("claim");
-    let locker = connect(&doors, LONG).await;
-    let [from, to] = nodes.servers().each_ref().map(Server::admin);
-    let (by_hand, mut call) = unpolled_turn(&doors, &locker, &from, &key).await;
-    let learn = async |node| {
-        doors.assign([slot], node);
-        locker.lock(format!("{{{key}}}:other")).run(async {}).await.unwrap();
-    };
-    learn(1).await;
-    assert!(by_hand.poll(call.as_mut()).is_pending(), "the turn is claimed");
-    by_hand.woken().await;
-    assert!(to.get(&key).is_some());
     from.set(&key, "another");
-    learn(0).await;
-    assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
-    from.del(&key);
-    wait::ends(call).await.unwrap().release().await.unwrap();
-    to.del(&key);
-}
-
-/// A call that waited at the first node, and has not been polled since the answer that grants it the lock.
-async fn unpolled_turn(
-    doors: &Doors,
-    locker: &Locker,
-    from: &Admin,
-    key: &str,
-) -> (ByHand, Pin<Box<impl Future<Output = Result<LockGuard, LockError>> + use<>>>) {
-    from.set(key, "another");
     let question = Hold::default();
-    let about = Cue::of(["EVALSHA"]).about(key).times(1);
-    doors.answer(0, about, Answer::Held(question.clone()));
-    let mut call = Box::pin(locker.lock(key).wait(LONG).acquire());
+    doors.answer(0, Cue::of(["EVALSHA"]).about(&key).times(1), Answer::Held(question.clone()));
+    let mut call = Box::pin(locker.lock(&key).wait(LONG).acquire());
     tokio::select! {
         _ = &mut call => panic!("another process has the lock"),
         () = question.wait_held(LIMIT) => {}
     }
     let by_hand = ByHand::default();
     assert!(by_hand.poll(call.as_mut()).is_pending());
-    from.del(key);
+    from.del(&key);
     question.end();
     by_hand.woken().await;
-    (by_hand, call)
+    let connections = || connections_of("left-with-a-turn", &from);
+    let guard = taken_elsewhere(&doors, &locker, &key, || connections() == 0).await;
+    assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
+    let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
+    wait::until_async(LIMIT, async || to.command::<usize>(&queue) == 1).await;
+    let token = guard.lease().fencing_token();
+    guard.release().await.unwrap();
+    let turn = wait::ends(call).await.unwrap();
+    assert!(turn.lease().fencing_token() > token, "{} after {token}", turn.lease().fencing_token());
+    turn.release().await.unwrap();
+    from.del(&key);
+}
+
+/// The same of a call that does not wait.
+#[tokio::test]
+async fn a_try_of_a_server_that_was_left_is_repeated() {
+    let (doors, nodes) = doors();
+    let (key, _) = fresh("try");
+    let locker = connect_as("left-with-a-try", &doors).await;
+    let (set, from) = (Hold::default(), nodes.servers()[0].admin());
+    // The background has a connection, too.
+    drop(locker.lock(&key).try_acquire().await.unwrap().unwrap());
+    wait::until_async(LIMIT, async || from.get(&key).is_none()).await;
+    doors.answer(0, Cue::of(["SET"]).about(&key).times(1), Answer::Held(set.clone()));
+    let mut call = Box::pin(locker.lock(&key).try_acquire());
+    tokio::select! {
+        _ = &mut call => panic!("the answer is held back"),
+        () = set.wait_held(LIMIT) => {}
+    }
+    let by_hand = ByHand::default();
+    assert!(by_hand.poll(call.as_mut()).is_pending());
+    set.end();
+    by_hand.woken().await;
+    let connections = || connections_of("left-with-a-try", &from);
+    assert!(connections() > 1);
+    // The call has its own until it is polled.
+    let guard = taken_elsewhere(&doors, &locker, &key, || connections() == 1).await;
+    assert!(by_hand.poll(call.as_mut()).is_pending(), "the next node is asked");
+    assert!(wait::ends(call).await.unwrap().is_none(), "another process has the lock");
+    guard.release().await.unwrap();
+    from.del(&key);
+}
+
+/// All slots move to the next node without their data. Another process has the lock there, and the locker has left the
+/// first one.
+async fn taken_elsewhere(
+    doors: &Doors,
+    locker: &Locker,
+    key: &str,
+    is_left: impl Fn() -> bool,
+) -> LockGuard {
+    doors.assign(0..SLOTS, 1);
+    let guard = connect(doors, LONG).await.lock(key).try_acquire().await.unwrap().unwrap();
+    locker.lock(format!("{{{key}}}:other")).run(async {}).await.unwrap();
+    wait::until_async(LIMIT, async || is_left()).await;
+    guard
 }
 
 /// Goal: a request that waits for the answer of a node that has no slots any more.
@@ -278,6 +283,30 @@ async fn a_call_that_has_its_lock_while_the_slot_moves_leaves_the_queue() {
     scene.verbs.enqueue(&scene.attempt).await.map(drop).unwrap();
     assert_eq!((admin.get(&scene.key).as_deref(), places()), (Some(scene.attempt.owner()), 0));
     scene.verbs.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
+}
+
+/// Goal: a lock that is lost while it is acquired by commands of one key each brings a fencing token above that of the next
+/// holder.
+/// Method: the request that counts it is held back until someone has deleted the lock, and another one has it.
+#[tokio::test]
+async fn a_token_counted_after_the_loss_of_a_turn_is_no_holders() {
+    let scene = Scene::begin(LONG).await;
+    let (admin, hold) = (scene.admin(0), Hold::default());
+    let count = Cue::of(["EVALSHA", "EVAL"]).about(scene.fence()).times(1);
+    scene.doors.answer(0, count, Answer::Held(hold.clone()));
+    let enqueue = Cue::of(["EVALSHA", "EVAL"]).about(scene.queue());
+    scene.doors.answer(0, enqueue, Answer::error("TRYAGAIN the slot moves"));
+    let next = scene.verbs.attempt(&scene.key, LONG, None).unwrap();
+    let lost = async {
+        hold.wait_held(LIMIT).await;
+        admin.del(&scene.key);
+        let token = scene.other.acquire(&next).await.unwrap();
+        hold.end();
+        token.expect("no one has the lock")
+    };
+    let (found, token) = tokio::join!(scene.verbs.enqueue(&scene.attempt), lost);
+    assert!(matches!(found.unwrap(), Found::Queued(_)), "another one has the lock, with {token}");
+    scene.other.release(&next, None, Duration::ZERO).await.unwrap();
 }
 
 /// Goal: a call that hears of no grant until it asks, because it was queued by the release of another.
@@ -490,16 +519,16 @@ async fn a_renewal_in_a_moving_slot_delays_no_other() {
 async fn slots_that_move_again_and_again_leave_no_connection() {
     const NAME: &str = "moves-again";
     let (doors, nodes) = doors();
-    let builder = ample(&doors.url()).service_name(NAME).prefix("");
-    let locker = builder.connect().await.unwrap();
-    let (key, _) = fresh("again");
+    let locker = connect_as(NAME, &doors).await;
     let connections = || {
-        let clients = nodes.servers().iter().map(|node| node.admin().command(&["CLIENT", "LIST"]));
-        clients.map(|clients: String| clients.matches(NAME).count()).sum::<usize>()
+        let nodes = nodes.servers().iter();
+        nodes.map(|node| connections_of(NAME, &node.admin())).sum::<usize>()
     };
     let mut first = usize::MAX;
     for round in 0..6 {
         doors.assign(0..SLOTS, round % 2);
+        // A node that was left keeps what a late request has done there.
+        let (key, _) = fresh("again");
         let guard = locker.lock(&key).expire(2 * LONG).renew().acquire().await.unwrap();
         guard.lease().extend(LONG).await.unwrap();
         let next = tokio::spawn(locker.lock(&key).wait(LONG).fair().acquire());
@@ -507,7 +536,7 @@ async fn slots_that_move_again_and_again_leave_no_connection() {
         let admin = nodes.servers()[round % 2].admin();
         wait::until_async(LIMIT, async || admin.command::<usize>(&queue) == 1).await;
         guard.release().await.unwrap();
-        released(&next.await.unwrap().unwrap().release().await);
+        next.await.unwrap().unwrap().release().await.unwrap();
         // The background ends what is left.
         wait::until_async(LIMIT, async || connections() <= first).await;
         first = first.min(connections());
@@ -535,4 +564,14 @@ async fn is_dropped(call: JoinHandle<Result<LockGuard, LockError>>, admin: &Admi
 
 async fn connect(doors: &Doors, command: Duration) -> Locker {
     ample(&doors.url()).command_deadline(command).prefix("").connect().await.unwrap()
+}
+
+/// The servers list its connections by this name.
+async fn connect_as(name: &str, doors: &Doors) -> Locker {
+    ample(&doors.url()).service_name(name).prefix("").connect().await.unwrap()
+}
+
+/// How many connections of that name a node has.
+fn connections_of(name: &str, node: &Admin) -> usize {
+    node.command::<String>(&["CLIENT", "LIST"]).matches(name).count()
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::runtimes::{block_on, one_thread};
 use crate::support::{KEY, LIMIT, elapse, freed, freed_blocking, impatient, server_and_proxy};
-use crate::waiting::support::{ample, behind_proxy, released};
+use crate::waiting::support::{ample, behind_proxy};
 
 /// How often a test repeats what depends on who is faster.
 const ROUNDS: usize = 3;
@@ -145,7 +145,7 @@ async fn a_request_behind_its_retry_lasts_expire_at_most(#[values(false, true)] 
         overtake(&locker).await;
     } else {
         proxy.hang_up();
-        released(&call.await.unwrap().unwrap().release().await);
+        call.await.unwrap().unwrap().release().await.unwrap();
     }
     land(&server, &proxy).await;
     assert!(u128::try_from(server.admin().pttl(KEY)).unwrap_or(0) <= expire.as_millis());

@@ -10,7 +10,6 @@ use lockable_tests::{Cluster, Sections, Server, wait};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::support::{LIMIT, LONG, connect_ample};
-use crate::waiting::support::released;
 
 /// Goal: a migration that no one ends costs no lease and blocks no free lock.
 /// Method: slots with a held lock, its queue and their fence counter are moved halfway, each with another
@@ -29,6 +28,41 @@ async fn locks_live_in_a_slot_that_is_between_two_masters() {
     sections.assert_sound();
     cluster.wait_until_healthy();
     is_clean_everywhere(&cluster).await;
+}
+
+/// Goal: the lease of a call is never longer than its lock at the server.
+/// Method: a lock is kept for a call, for a second; its queue is gone by then, and the slot moves key by key, so that the
+/// call acquires the lock by commands of one key each.
+#[tokio::test]
+async fn a_turn_that_is_kept_in_a_moving_slot_is_lengthened() {
+    let cluster = Cluster::builder().shards(2).replicas(0).steady().start();
+    let [from, to] = cluster.first_masters().collect::<Vec<_>>()[..] else { unreachable!() };
+    let name = cluster.name_at(from, "disLock:");
+    let key = name.trim_start_matches("disLock:").to_owned();
+    let (holder, process) =
+        (connect_ample(&cluster.url()).await, connect_ample(&cluster.url()).await);
+    let guard = holder.lock(&key).acquire().await.unwrap();
+    let (admin, call) = (from.admin(), tokio::spawn(process.lock(&key).wait(LONG).acquire()));
+    wait::until_async(LIMIT, async || !admin.keys("lockable:queue:*").is_empty()).await;
+    cluster.begin_move(slot(&name), to);
+    guard.release().await.unwrap();
+    let guard = wait::ends(call).await.unwrap().unwrap();
+    // What is left of the lease is read first, so that the lock's rest may only be smaller.
+    let (counted, left) = (guard.lease().remaining(), left_at([from, to], &name));
+    let left = Duration::from_millis(left.try_into().expect("the lock is there, with an end"));
+    assert!(LONG / 2 < counted && counted <= left, "{counted:?} of a lock that lasts for {left:?}");
+    guard.release().await.unwrap();
+    cluster.end_move(slot(&name)).unwrap();
+}
+
+/// What is left of the lock, which may be a new one at the node to which its slot moves.
+fn left_at([from, to]: [&Server; 2], name: &str) -> i64 {
+    let left = from.admin().try_command(&["PTTL", name]);
+    left.ok().and_then(|left| redis::from_redis_value(left).ok()).unwrap_or_else(|| {
+        let admin = to.admin();
+        admin.command::<()>(&["ASKING"]);
+        admin.pttl(name)
+    })
 }
 
 /// It is renewed after a third of it: the rest is for a slow machine.
@@ -137,5 +171,5 @@ fn wait_until_renewed(guard: &LockGuard) {
 async fn visit(guard: LockGuard, sections: &Sections) {
     sections.enter(&guard);
     sections.leave(&guard);
-    released(&guard.release().await);
+    guard.release().await.unwrap();
 }

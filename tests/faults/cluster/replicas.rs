@@ -6,12 +6,11 @@ use redis::Client;
 
 use crate::support::{LIMIT, connect_ample};
 
-/// Goal: a waiter that a hand-off passes over hears of no grant. It would be a second holder, with the fencing
-/// token of the first.
+/// Goal: a waiter that a hand-off passes over hears of no turn. It would ask in vain.
 /// Method: it listens at the replica, as one does that has subscribed while the master was failed over. What the
 /// test publishes arrives there, though the master counts no one; nothing of the hand-off comes before it.
 #[tokio::test]
-async fn a_waiter_at_a_replica_hears_of_no_grant() {
+async fn a_waiter_at_a_replica_hears_of_no_turn() {
     let cluster = Cluster::builder().shards(1).replicas(1).steady().start();
     let master = cluster.master_of("any");
     let (locker, admin) = (connect_ample(&cluster.url()).await, master.admin());

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lockable_runtime::LockErrorKind;
-use lockable_runtime::Locker;
+use lockable_runtime::__internals::Verbs;
+use lockable_runtime::{LockErrorKind, Locker};
 use lockable_tests::{Admin, Server, wait};
 use rstest::rstest;
 
@@ -154,17 +154,18 @@ async fn a_fence_counter_without_a_number_is_an_error() {
     }
 }
 
-/// A waiter that cannot be granted the lock is put back.
+/// A call that waits at the place of another one's release is put back where its lock cannot be counted.
 #[tokio::test]
 async fn a_queue_beside_such_a_fence_counter_has_an_end() {
-    let (server, admin, locker) = prepared().await;
-    let guard = locker.lock("k").acquire().await.unwrap();
+    let server = Server::start();
+    let (admin, verbs) = (server.admin(), Verbs::open_impatient(&server.url(), LONG).unwrap());
+    let [held, next] = [(); 2].map(|()| verbs.attempt(KEY, LONG, None).unwrap());
+    verbs.acquire(&held).await.unwrap().expect("the lock is free");
     admin.set(FENCE, "text");
-    let waiter = "1000 0123456789abcdef.1764000000000000";
-    admin.command::<()>(&["RPUSH", QUEUE, waiter]);
-    guard.release().await.unwrap();
-    freed(&server).await;
-    assert_eq!(admin.command::<Vec<String>>(&["LRANGE", QUEUE, "0", "-1"]), [waiter]);
+    let (_, granted) = verbs.release(&held, Some(&next), Duration::ZERO).await.unwrap();
+    assert!(granted.is_none() && admin.get(KEY).is_none());
+    let waiting = format!("1000 {}", next.owner());
+    assert_eq!(admin.command::<Vec<String>>(&["LRANGE", QUEUE, "0", "-1"]), [waiting]);
     assert!((1..=30_000).contains(&admin.pttl(QUEUE)), "{} ms", admin.pttl(QUEUE));
 }
 

@@ -1,4 +1,4 @@
-//! Waiters that give up leave nothing behind; a grant that arrives meanwhile is passed on.
+//! Waiters that give up leave nothing behind; a turn that comes meanwhile is passed on.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use lockable_tests::{Server, wait};
 
 use super::support::{
     connect, connect_rechecking, held, in_queue, is_over, is_served, is_served_last, queued,
-    random, rechecking, release_last, released, server_and, waiter,
+    random, rechecking, release_last, server_and, waiter,
 };
 use crate::cancellation::polls::at_every_poll;
 use crate::support::LONG;
@@ -35,9 +35,9 @@ async fn a_queue_place_stays_with_the_remaining_waiters() {
     is_served_last(&server, second).await;
 }
 
-/// Goal: the grant does not lapse, for which the second would have to wait.
+/// Goal: the kept turn does not lapse, for which the second would have to wait.
 /// Method: the first waits for its turn in one process, the second in another, and the server counts what lapses there.
-/// A machine that stands still for as long as a grant lasts does so in few of the rounds.
+/// A machine that stands still for as long as a turn is kept does so in few of the rounds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grant_during_a_cancellation_reaches_the_next_waiter() {
     const ROUNDS: usize = 150;
@@ -72,8 +72,7 @@ async fn a_crowd_that_half_gives_up_leaves_nothing() {
             .map(|number| {
                 let locker = if number % 2 == 0 { &one } else { &two };
                 let request = locker.lock("k").wait(LONG);
-                let work =
-                    async move { released(&request.acquire().await.unwrap().release().await) };
+                let work = async move { request.acquire().await.unwrap().release().await.unwrap() };
                 (number, tokio::spawn(work))
             })
             .collect();
@@ -125,7 +124,7 @@ async fn a_waiter_dropped_at_any_time_leaves_nothing() {
         pause(random(3_000));
         first.abort();
         drop(first.await);
-        released(&guard.release().await);
+        guard.release().await.unwrap();
         is_over(&server).await;
     }
 }

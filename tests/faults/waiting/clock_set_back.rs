@@ -7,7 +7,7 @@ use lockable_runtime::Locker;
 use lockable_tests::{Proxy, Sections, Server, clock};
 use tokio::task::JoinSet;
 
-use super::support::{connect, released};
+use super::support::connect;
 use crate::support::LONG;
 
 /// How many locks are handed off while the commands are counted.
@@ -17,7 +17,7 @@ const HAND_OFFS: usize = 200;
 const TASKS: usize = 4;
 
 /// Goal: locks are handed off, one holder at a time and with rising tokens, while the fence counter is an hour ahead
-/// of the clock. Each grant that comes by message is claimed then, by one more script.
+/// of the clock, and for no more requests than before.
 /// Method: two lockers hand off a lock to each other, before and after the clock was set back.
 #[tokio::test]
 async fn locks_are_handed_off_after_the_clock_was_set_back_by_an_hour() {
@@ -30,11 +30,9 @@ async fn locks_are_handed_off_after_the_clock_was_set_back_by_an_hour() {
     let sections = Arc::<Sections>::default();
     let before = scripts_of_hand_offs(&proxy, &lockers, &sections).await;
     server.set_clock_back(Duration::from_secs(3600));
-    // The first turns find out.
-    let first = scripts_of_hand_offs(&proxy, &lockers, &sections).await;
     let after = scripts_of_hand_offs(&proxy, &lockers, &sections).await;
-    println!("{before} scripts before, {first} at first, {after} later, for {HAND_OFFS} hand-offs");
-    assert!(2 * after <= 5 * before, "{after} scripts instead of {before}");
+    println!("{before} scripts before, {after} after that, for {HAND_OFFS} hand-offs");
+    assert!(10 * after <= 11 * before, "{after} scripts instead of {before}");
     sections.assert_sound();
 }
 
@@ -52,7 +50,7 @@ async fn scripts_of_hand_offs(
                 let guard = locker.lock("k").wait(LONG).fair().acquire().await.unwrap();
                 sections.enter(&guard);
                 sections.leave(&guard);
-                released(&guard.release().await);
+                guard.release().await.unwrap();
             }
         });
     }

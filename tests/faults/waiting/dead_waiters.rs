@@ -7,7 +7,7 @@ use lockable_runtime::Locker;
 use lockable_tests::{Server, wait};
 use rstest::rstest;
 
-use super::support::{ample, process, released, server_and};
+use super::support::{ample, process, server_and};
 use crate::support::{LIMIT, LONG};
 
 /// What is locked.
@@ -120,6 +120,6 @@ async fn a_try_for_a_permit_has_those_served_who_wait() {
     .await;
     let found = found.unwrap();
     assert_eq!(found.lease().key().as_str(), "disLock:{k}#2", "the waiter has the first");
-    released(&wait::ends(waiter).await.unwrap().unwrap().release().await);
+    wait::ends(waiter).await.unwrap().unwrap().release().await.unwrap();
     found.release().await.unwrap();
 }

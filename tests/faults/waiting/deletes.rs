@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::support::{
     are_served, connect, connect_rechecking, in_queue, is_over, is_served, is_served_last, queued,
-    release_last, released, renewed, waiter,
+    release_last, renewed, waiter,
 };
 use crate::support::{KEY, LIMIT, LONG};
 
@@ -75,7 +75,7 @@ async fn a_waiter_marks_the_lock_and_is_handed_it() {
     guard.release().await.unwrap();
     let first = wait::ends(first).await.unwrap();
     assert_eq!(owner(&server).as_bytes()[16], b'.', "a lock from the queue");
-    released(&first.release().await);
+    first.release().await.unwrap();
     is_served_last(&server, second).await;
     assert_eq!(deletions(&server.admin()), 1, "the one that the mark has refused");
 }
@@ -94,7 +94,7 @@ async fn a_permit_is_not_released_by_the_command() {
     first.release().await.unwrap();
     let third = wait::ends(waiter).await.unwrap().unwrap();
     second.release().await.unwrap();
-    released(&third.release().await);
+    third.release().await.unwrap();
     assert_eq!(deletions(&admin), 0);
 }
 

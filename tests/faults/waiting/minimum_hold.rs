@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::support::{
     connect_rechecking, held_beside, in_queue, is_over, places, queued, rechecking, release_last,
-    released, server_and, waiter,
+    server_and, waiter,
 };
 use crate::support::{KEY, LIMIT, LONG, now};
 
@@ -50,7 +50,7 @@ async fn one_who_waits_comes_before_newcomers(#[case] is_before_release: bool) {
         };
         wait::ends(newcomers).await;
         assert!(start.elapsed() >= MINIMUM);
-        released(&waiter.await.unwrap().release().await);
+        waiter.await.unwrap().release().await.unwrap();
     }
     is_over(&server).await;
 }
@@ -64,7 +64,7 @@ async fn a_waiter_with_a_minimum_hold_keeps_it() {
     // The minimum begins later than this, between the grant and its arrival here.
     let start = now();
     holder.release().await.unwrap();
-    released(&first.await.unwrap().unwrap().release().await);
+    first.await.unwrap().unwrap().release().await.unwrap();
     let guard = wait::ends(second).await.unwrap();
     assert!(start.elapsed() >= MINIMUM);
     release_last(&server, guard).await;

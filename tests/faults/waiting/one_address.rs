@@ -2,10 +2,8 @@
 //! old one, which is its replica by now.
 
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use lockable_runtime::__internals::{Place, Verbs};
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::sections::Sections;
 use lockable_tests::{Proxy, Server, clock, wait};
@@ -13,16 +11,16 @@ use rstest::rstest;
 use tokio::task::JoinSet;
 
 use super::support::{
-    connect, connect_rechecking, in_queue, kill_subscribers, queued, release_last, released,
-    subscribers,
+    connect, connect_rechecking, in_queue, kill_subscribers, listening, owners_in_queue, publish,
+    queued, release_last,
 };
 use crate::support::{KEY, LIMIT, LONG, elapse};
 
-/// Goal: a waiter that a hand-off passes over hears of no grant.
+/// Goal: a waiter that a hand-off passes over hears of no turn.
 /// Method: waiters of three processes have subscribed at the old primary. The new one sends there what it publishes,
 /// but counts no one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_demoted_server_passes_on_no_grant() {
+async fn a_demoted_server_passes_on_no_wake_up() {
     let (old, new, proxy, guard, lockers) = held().await;
     let (sections, mut waiters) = (Arc::new(Sections::default()), JoinSet::new());
     for (number, locker) in lockers.iter().enumerate() {
@@ -33,7 +31,7 @@ async fn a_demoted_server_passes_on_no_grant() {
             // So long that a second holder at the same time is seen.
             elapse(Duration::from_millis(100)).await;
             sections.leave(&guard);
-            released(&guard.release().await);
+            guard.release().await.unwrap();
         });
         queued(&old, number + 1).await;
     }
@@ -53,7 +51,7 @@ async fn subscriptions_follow_to_the_new_primary() {
         waiters.spawn(async move {
             for _ in 0..4 {
                 let guard = locker.lock("k").wait(LONG).fair().acquire().await.unwrap();
-                released(&guard.release().await);
+                guard.release().await.unwrap();
             }
         });
     }
@@ -67,40 +65,30 @@ async fn subscriptions_follow_to_the_new_primary() {
     wait::ends(waiters.join_all()).await;
 }
 
-/// Goal: a grant of the new primary, whose clock is another one, does not count from an answer of the old primary.
-/// Method: a grant of either comes by message. As the clocks are the same here, nothing else than what was opened since
-/// keeps the second one from having a date.
-#[rstest]
+/// Goal: a message of a server that was left starts a body.
+/// Method: the waiter is still subscribed at the old primary, and asks the new one.
 #[tokio::test]
-async fn a_grant_of_the_new_primary_is_not_dated_by_the_old_one(
-    #[values(Opened::Subscription, Opened::Connection, Opened::Nothing)] opened: Opened,
-) {
+async fn a_wake_up_of_the_old_primary_starts_no_body() {
     let (old, new, proxy) = pair();
-    let open = || Verbs::open_impatient(&proxy.url(), LONG).unwrap();
-    let (mut waiter, holder) = (open(), open());
-    let (grants, heard) = channel();
-    waiter.listen(grants).await.unwrap();
-    for (server, is_dated) in [(&old, true), (&new, false)] {
-        let held = holder.attempt(KEY, LONG, None).unwrap();
-        holder.acquire(&held).await.unwrap().expect("the lock is free");
-        let waiting = waiter.attempt(KEY, LONG, None).unwrap();
-        assert!(matches!(waiter.enqueue(&waiting).await.unwrap(), Place::Queued(_)));
-        if !is_dated {
-            match opened {
-                Opened::Subscription => subscribe_again(&proxy, &old, &new).await,
-                Opened::Connection => {
-                    disconnect(&mut waiter, &proxy, &old, &new).await;
-                    waiter.inspect(KEY).await.unwrap();
-                }
-                Opened::Nothing => disconnect(&mut waiter, &proxy, &old, &new).await,
-            }
-        }
-        holder.release(&held, None, Duration::ZERO).await.unwrap();
-        let (owner, _, _, has_date) = heard.recv_timeout(LIMIT).unwrap();
-        assert_eq!((owner.as_str(), has_date), (waiting.owner(), is_dated));
-        waiter.release(&waiting, None, Duration::ZERO).await.unwrap();
-        assert_eq!(server.admin().get(KEY), None);
-    }
+    let (holders, locker) =
+        (listening(&old, &proxy.url()).await, listening(&old, &proxy.url()).await);
+    let guard = holders.lock("k").acquire().await.unwrap();
+    let waiter = in_queue(&old, &locker).await;
+    let owner = owners_in_queue(&old.admin()).remove(0);
+    proxy.fail_over(&old, &new);
+    old.admin().command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+    let admin = new.admin();
+    let asked = admin.command_calls("lpos");
+    publish(&old.admin(), &owner, &format!("{owner}\n{KEY}"));
+    wait::until_async(LIMIT, async || admin.command_calls("lpos") > asked).await;
+    assert!(!waiter.is_finished() && guard.lease().is_held());
+    assert_eq!(owners_in_queue(&admin), [owner]);
+    let token = guard.lease().fencing_token();
+    kill_subscribers(&old.admin());
+    guard.release().await.unwrap();
+    let next = wait::ends(waiter).await.unwrap();
+    assert!(next.lease().fencing_token() > token);
+    release_last(&new, next).await;
 }
 
 /// Goal: the clock of a server that is promoted makes a lease longer or shorter, and tokens rise all the same.
@@ -137,39 +125,6 @@ async fn tokens_rise_at_a_new_primary_with_another_clock(
     let next = wait::ends(waiter).await.unwrap();
     assert!(next.lease().fencing_token() > token);
     release_last(&new, next).await;
-}
-
-/// What the waiter's locker opens at the new primary as the last.
-#[derive(Clone, Copy, Debug)]
-enum Opened {
-    Subscription,
-    Connection,
-    /// The connection to the old primary broke, and no call has opened the next one yet.
-    Nothing,
-}
-
-async fn subscribe_again(proxy: &Proxy, old: &Server, new: &Server) {
-    proxy.fail_over(old, new);
-    kill_subscribers(&old.admin());
-    is_subscribed(new).await;
-}
-
-/// The old primary answers once more when the subscription is a new one already.
-async fn disconnect(waiter: &mut Verbs, proxy: &Proxy, old: &Server, new: &Server) {
-    old.admin().wait_for_replica();
-    proxy.redirect(new);
-    new.admin().promote();
-    kill_subscribers(&old.admin());
-    is_subscribed(new).await;
-    let other = waiter.attempt("disLock:other", LONG, None).unwrap();
-    assert!(matches!(waiter.enqueue(&other).await.unwrap(), Place::Granted(..)));
-    old.admin().follow(new.addr());
-    old.admin().command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
-}
-
-async fn is_subscribed(server: &Server) {
-    let admin = server.admin();
-    wait::until_async(LIMIT, async || subscribers(&admin) > 0).await;
 }
 
 /// A primary and its replica behind one address. The lock `k` is held by one process, and may be waited for by

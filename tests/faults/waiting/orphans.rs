@@ -7,7 +7,7 @@ use lockable_tests::{Proxy, Server, wait};
 use rstest::rstest;
 use tokio::runtime::Runtime;
 
-use super::support::{QUEUE, connect, queued, rechecking, released};
+use super::support::{QUEUE, connect, in_queue, rechecking};
 use crate::runtimes::{block_on, one_thread};
 use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, freed, freed_blocking, server_and_proxy};
 
@@ -15,15 +15,15 @@ use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, freed, freed_blocking, s
 /// call.
 /// Method:
 /// 1. A waiter repeats its question over the connection of the background, where it is held back.
-/// 2. The grant comes by message, and the turn is released over the connection of another runtime. The
-///    server does that, and its answer is held back.
+/// 2. The turn comes with the release of the call before, and is released over the connection of another
+///    runtime. The server does that, and its answer is held back.
 /// 3. The question lands, and takes the free lock.
 /// 4. Its answer is processed before that of the release.
 #[test]
 fn a_question_behind_its_release_takes_no_lock() {
     let (server, proxy, locker) = behind_proxy(LONG);
     let (first, second) = (one_thread(), one_thread());
-    let guard = granted_with_an_open_question(&first, &server, &proxy, || locker.lock("k"));
+    let guard = granted_with_an_open_question(&first, &server, &proxy, &locker, locker.lock("k"));
     second.block_on(pair(&locker));
     proxy.hold_replies();
     let mut release = Box::pin(guard.release());
@@ -48,9 +48,7 @@ fn a_question_behind_its_release_takes_no_lock() {
 fn a_dropped_question_behind_its_release_takes_nothing() {
     let (server, proxy, locker) = behind_proxy(COMMAND);
     let (first, second) = (one_thread(), one_thread());
-    let guard = granted_with_an_open_question(&first, &server, &proxy, || locker.lock("k"));
-    // The background cannot make the short grant longer meanwhile.
-    second.block_on(guard.lease().extend(LONG)).unwrap();
+    let guard = granted_with_an_open_question(&first, &server, &proxy, &locker, locker.lock("k"));
     first.block_on(elapse(2 * COMMAND));
     second.block_on(guard.release()).unwrap();
     let admin = server.admin();
@@ -71,10 +69,8 @@ fn a_dropped_question_behind_its_release_takes_nothing() {
 fn a_minimum_hold_outlasts_an_unfinished_release(#[case] deadline: Duration) {
     let (server, proxy, locker) = behind_proxy(deadline);
     let (first, second) = (one_thread(), one_thread());
-    let request = || locker.lock("k").min_hold(LONG / 2);
-    let guard = granted_with_an_open_question(&first, &server, &proxy, request);
-    // The short grant does not end meanwhile.
-    second.block_on(guard.lease().extend(LONG)).unwrap();
+    let request = locker.lock("k").min_hold(LONG / 2);
+    let guard = granted_with_an_open_question(&first, &server, &proxy, &locker, request);
     proxy.hold_requests();
     let release = guard.release();
     let limit = Duration::from_millis(1_200);
@@ -93,32 +89,29 @@ fn behind_proxy(command_deadline: Duration) -> (Server, Proxy, Locker) {
     (server, proxy, locker.connect_lazy().unwrap())
 }
 
-/// A lock that was granted by message, while the question that its line repeated is held back.
-///
-/// A message that is old by then is believed only after a claim, which is held back, too: then all begins again.
+/// A lock that was granted by the release of the call before, while the question that its line asked is held back.
 fn granted_with_an_open_question(
     runtime: &Runtime,
     server: &Server,
     proxy: &Proxy,
-    request: impl Fn() -> LockRequest,
+    locker: &Locker,
+    request: LockRequest,
 ) -> LockGuard {
-    runtime.block_on(async {
-        let holder = connect(&server.url()).await;
-        loop {
-            let held = holder.lock("k").acquire().await.unwrap();
-            let mut waiting = tokio::spawn(request().wait(LONG).acquire());
-            queued(server, 1).await;
-            proxy.hold_open_requests();
-            proxy.wait_held(LIMIT).await;
-            held.release().await.unwrap();
-            tokio::select! {
-                guard = &mut waiting => return guard.unwrap().unwrap(),
-                () = freed(server) => proxy.release_requests(),
-            }
-            released(&waiting.await.unwrap().unwrap().release().await);
-            server.admin().del(KEY);
-        }
-    })
+    let (former, waiting) = runtime.block_on(async {
+        let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+        let former = in_queue(server, locker).await;
+        holder.release().await.unwrap();
+        let former = former.await.unwrap();
+        proxy.hold_open_requests();
+        let asked = proxy.commands("EVALSHA");
+        let waiting = tokio::spawn(request.wait(LONG).acquire());
+        // A turn that lasts for so long is not passed on.
+        proxy.wait_for_command("EVALSHA", asked + 1, LIMIT).await;
+        (former, waiting)
+    });
+    // This runtime opens a connection.
+    one_thread().block_on(former.release()).unwrap();
+    runtime.block_on(wait::ends(waiting)).unwrap().unwrap()
 }
 
 async fn pair(locker: &Locker) {

@@ -32,6 +32,19 @@ pub(crate) async fn connect_rechecking(url: &str) -> Locker {
     rechecking(url).connect().await.unwrap()
 }
 
+/// Such a locker, which listens: no later question is asked because of its subscription.
+pub(crate) async fn listening(server: &Server, url: &str) -> Locker {
+    let (locker, holder) = (connect(url).await, connect(&server.url()).await);
+    // A subscription that is new has its lines ask once more.
+    for _ in 0..2 {
+        let guard = holder.lock("k").acquire().await.unwrap();
+        let waiter = in_queue(server, &locker).await;
+        guard.release().await.unwrap();
+        is_served_last(server, waiter).await;
+    }
+    locker
+}
+
 /// Such a locker behind a proxy.
 pub(crate) async fn behind_proxy() -> (Server, Proxy, Locker) {
     let (server, proxy) = server_and_proxy();
@@ -118,6 +131,24 @@ pub(crate) fn places(admin: &Admin) -> usize {
     admin.command(&["LLEN", QUEUE])
 }
 
+/// The owner tokens in the queue of `k`.
+pub(crate) fn owners_in_queue(admin: &Admin) -> Vec<String> {
+    let entries: Vec<String> = admin.command(&["LRANGE", QUEUE, "0", "-1"]);
+    let owner = |entry: &String| Some(entry.split_once(' ')?.1.to_owned());
+    entries.iter().map(|entry| owner(entry).expect("an entry has two parts")).collect()
+}
+
+/// Where the owner tokens begin of all that wait in the process of this one.
+pub(crate) fn origin(owner: &str) -> &str {
+    owner.split_once('.').expect("a waiter's token has two parts").0
+}
+
+/// Publishes this to the process of that owner token, which hears it.
+pub(crate) fn publish(admin: &Admin, owner: &str, text: &str) {
+    let channel = format!("lockable:grant:{}", origin(owner));
+    assert_eq!(admin.command::<u64>(&["PUBLISH", &channel, text]), 1);
+}
+
 /// How many connections have subscribed.
 pub(crate) fn subscribers(admin: &Admin) -> usize {
     admin.command::<String>(&["CLIENT", "LIST", "TYPE", "pubsub"]).lines().count()
@@ -130,7 +161,7 @@ pub(crate) fn kill_subscribers(admin: &Admin) {
 /// The waiter is served, and releases.
 pub(crate) async fn is_served(waiter: JoinHandle<LockGuard>) {
     let guard = wait::ends(waiter).await.unwrap();
-    released(&guard.release().await);
+    guard.release().await.unwrap();
 }
 
 /// The same for the last one: nothing is left behind it.
@@ -141,7 +172,7 @@ pub(crate) async fn is_served_last(server: &Server, waiter: JoinHandle<LockGuard
 
 /// Releases the lock, and nothing is left behind it.
 pub(crate) async fn release_last(server: &Server, guard: LockGuard) {
-    released(&guard.release().await);
+    guard.release().await.unwrap();
     is_over(server).await;
 }
 
@@ -149,12 +180,6 @@ pub(crate) async fn release_last(server: &Server, guard: LockGuard) {
 pub(crate) async fn are_served(waiters: impl IntoIterator<Item = JoinHandle<LockGuard>>) {
     let served: JoinSet<_> = waiters.into_iter().map(is_served).collect();
     wait::ends(served.join_all()).await;
-}
-
-/// A lock that was handed off may be lost on any machine, before its holder claims it.
-#[track_caller]
-pub(crate) fn released(release: &Result<(), LockError>) {
-    assert!(release.as_ref().err().is_none_or(LockError::is_lost), "{release:?}");
 }
 
 /// In the end the lock has no holder, and the queue is empty.

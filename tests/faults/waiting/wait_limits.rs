@@ -9,7 +9,7 @@ use tracing::Level;
 
 use super::support::{
     QUEUE, ample, behind_proxy, call, connect, connect_rechecking, held, held_beside_proxy,
-    impatient_behind_proxy, in_queue, is_over, process, queued, rechecking, release_last, released,
+    impatient_behind_proxy, in_queue, is_over, process, queued, rechecking, release_last,
     server_and,
 };
 use crate::cancellation::late_requests::overtake;
@@ -208,7 +208,7 @@ async fn a_local_holder_means_busy_without_an_answer() {
     server.resume();
     assert!(error.is_wait_limit_reached(), "{error}");
     holder.release().await.unwrap();
-    released(&first.await.unwrap().release().await);
+    first.await.unwrap().release().await.unwrap();
     is_over(&server).await;
 }
 
@@ -250,7 +250,7 @@ async fn a_current_answer_outweighs_an_earlier_failure() {
     waiting.abort();
 }
 
-/// Method: each time the grant of the call lapses while the link is stalled, and another holder has the
+/// Method: each time the turn that is kept for the call passes while the link is stalled, and another holder has the
 /// lock after that.
 #[tokio::test]
 async fn a_busy_lock_is_found_over_a_stalling_link() {
@@ -263,7 +263,7 @@ async fn a_busy_lock_is_found_over_a_stalling_link() {
         queued(&server, 1).await;
         proxy.hold_requests();
         proxy.hold_replies();
-        released(&guard.release().await);
+        guard.release().await.unwrap();
         guard = other.lock("k").wait(LONG).acquire().await.unwrap();
         proxy.release_requests();
         proxy.release_replies();
@@ -274,7 +274,7 @@ async fn a_busy_lock_is_found_over_a_stalling_link() {
     release_last(&server, guard).await;
 }
 
-/// Goal: a call without a limit that loses its grants because its process is stopped does not end.
+/// Goal: a call without a limit that misses its turns because its process is stopped does not end.
 #[tokio::test]
 async fn a_repeatedly_stopped_process_keeps_waiting() {
     let (server, locker) = server_and(rechecking).await;
@@ -284,12 +284,12 @@ async fn a_repeatedly_stopped_process_keeps_waiting() {
     for _ in 0..6 {
         queued(&server, 1).await;
         worker.pause();
-        released(&guard.release().await);
+        guard.release().await.unwrap();
         guard = locker.lock("k").wait(LONG).acquire().await.unwrap();
         worker.resume();
     }
     queued(&server, 1).await;
-    released(&guard.release().await);
+    guard.release().await.unwrap();
     assert_eq!(worker.hear(), "held");
 }
 

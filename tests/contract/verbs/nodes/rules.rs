@@ -25,7 +25,7 @@ pub(super) fn broken(
         }
         _ => what.asks(&redis.asked),
     };
-    let mut published = 0;
+    let mut woken = 0;
     for key in 0..KEYS {
         let [was, is] = [before, after].map(|state| owner(&state.places[key]));
         let may_change = was.is_none_or(|who| {
@@ -35,14 +35,14 @@ pub(super) fn broken(
             broken.push(format!("lock {key} was {was:?}'s and is {is:?}'s"));
         }
         let changed = is.filter(|_| was != is).and_then(|who| who.parse::<usize>().ok());
-        published += usize::from(changed.is_some_and(|who| Some(who) != asker));
+        woken += usize::from(changed.is_some_and(|who| Some(who) != asker));
     }
-    for granted in redis.published(published) {
-        if !has(&redis.asked, after, granted.who) {
-            broken.push(format!("{} was granted a lock that it does not have", granted.who));
+    for who in redis.woken(woken) {
+        if !has(&redis.asked, after, who) {
+            broken.push(format!("{who} was woken for a lock that is not kept for it"));
         }
     }
-    let is_granted = answer == "Ok(true)" || answer == "true" || answer.contains("Published");
+    let is_granted = answer == "Ok(true)" || answer == "true" || answer.contains("Granted");
     if let Some(asker) = asker
         && is_granted
         && !has(&redis.asked, after, asker)

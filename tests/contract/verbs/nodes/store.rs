@@ -86,7 +86,7 @@ impl Nodes {
         State { places, others: others.collect() }
     }
 
-    /// Whether the process with this channel hears of grants of the lock.
+    /// Whether the process with this channel hears of wake-ups for the lock.
     pub(super) fn has_listener(&self, name: &str, channel: &str) -> bool {
         let fence = companions::fence(name);
         let channel = format!("{channel}:{}", &fence[fence.find('{').unwrap()..]);
@@ -219,7 +219,7 @@ fn channels(admin: &Admin) -> Vec<String> {
     admin.command(&["PUBSUB", "SHARDCHANNELS"])
 }
 
-/// With what the channels begin of those who listen for grants in the slot of a lock.
+/// With what the channels begin of those who listen for wake-ups in the slot of a lock.
 fn listeners_of(name: &str, channels: &[String]) -> Vec<String> {
     let fence = companions::fence(name);
     let tag = &fence[fence.find('{').unwrap()..];
