@@ -105,7 +105,7 @@ async fn a_guard_that_is_dropped_serves_the_waiters() {
 async fn a_passed_on_lease_is_no_longer_than_requested() {
     let (server, locker, holder) = held().await;
     let first = in_queue(&server, &locker).await;
-    let lease = LONG - seconds(10);
+    let lease = LONG / 2;
     let next = tokio::spawn(locker.lock("k").expire(lease).wait(LONG).acquire());
     // A call that finds others in the line lines up behind them at its first poll.
     yield_now().await;
