@@ -100,7 +100,11 @@ impl Attempt {
     /// The other value knows what has been sent for this one.
     fn again_as(&self, other: Self) -> Arc<Self> {
         let other = Self { kept_turn: self.kept_turn, ..other }.labeled(self.label());
-        for (from, to) in [(&self.sent_at, &other.sent_at), (&self.lapses_at, &other.lapses_at)] {
+        for (from, to) in [
+            (&self.sent_at, &other.sent_at),
+            (&self.lapses_at, &other.lapses_at),
+            (&self.min_hold.0, &other.min_hold.0),
+        ] {
             to.store(from.load(Ordering::Acquire), Ordering::Release);
         }
         other.had_turn.store(self.had_turn.load(Ordering::Acquire), Ordering::Release);

@@ -83,11 +83,6 @@ impl Grant {
     pub(crate) fn fence(&self) -> Reserved {
         self.fence
     }
-
-    #[cfg(any(lockable_internals, test))]
-    pub(crate) fn ttl(&self) -> Ttl {
-        self.ttl
-    }
 }
 
 /// The fencing tokens that are reserved for a grant: one for itself, and one for each pass.

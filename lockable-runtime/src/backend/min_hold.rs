@@ -12,7 +12,7 @@ use crate::types::clock::Moment;
 /// Written when the lock is granted for a minimum hold, read by each request for its release; zero
 /// without one, and after an answered release.
 #[derive(Default)]
-pub(crate) struct MinHold(AtomicU64);
+pub(crate) struct MinHold(pub(super) AtomicU64);
 
 impl MinHold {
     /// Leaves the lock taken until then, however soon it is released.

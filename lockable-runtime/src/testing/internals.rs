@@ -61,7 +61,7 @@ impl Events for Sending {
 
 fn grant_to(attempt: &VerbAttempt, grant: &Grant) -> GrantTo {
     let tokens = [grant.fence().first, grant.fence().last()];
-    (attempt.owner().to_owned(), tokens, grant.ttl().duration())
+    (attempt.owner().to_owned(), tokens, attempt.0.ttl.duration())
 }
 
 /// The name of the fence counter that counts the grants of a lock.

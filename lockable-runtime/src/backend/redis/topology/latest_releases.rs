@@ -29,7 +29,9 @@ impl LatestReleases {
         {
             latest.pop_front();
         }
-        latest.push_back((now, attempt));
+        // The minimum hold of the attempt itself ends with the answer, and a repetition has to leave the lock taken as well.
+        let is_kept = attempt.min_hold.is_set();
+        latest.push_back((now, if is_kept { attempt.with_ttl(attempt.ttl) } else { attempt }));
     }
 
     /// All of them, once.
@@ -63,6 +65,16 @@ mod tests {
         }
         assert_eq!(latest.take().count(), 3);
         assert_eq!(latest.take().count(), 0);
+    }
+
+    #[test]
+    fn a_repeated_release_has_the_minimum_hold_of_the_first() {
+        let (latest, attempt) = (LatestReleases::default(), attempt(0));
+        attempt.min_hold.set_end(Moment::default().after(Duration::from_secs(3)));
+        latest.add(Arc::clone(&attempt), Moment::default());
+        attempt.min_hold.end();
+        let rest = |again: Arc<Attempt>| again.min_hold.rest(Moment::default);
+        assert_eq!(latest.take().map(rest).collect::<Vec<_>>(), [Some(Duration::from_secs(3))]);
     }
 
     #[test]
