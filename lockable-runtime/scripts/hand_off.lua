@@ -8,7 +8,7 @@ defined in front of this text, sends the wake-up, and returns how many listen: w
 turn. Where this user may not publish, the lock is free and the waiters find it when they ask.
 A wake-up is "<owner token>\n<lock key>". It grants nothing: the answer to the waiter's request does.
 
-A grant reserves seventeen fencing tokens and answers the first: so a holder can pass its turn on
+A grant reserves seventeen fencing tokens, and the answer has the first: so a holder can pass its turn on
 sixteen times within its process. They are never below the time, so that they rise over whatever the
 server has lost. For the same reason they are hardly above it: the locks of a slot share the counter, and
 where that is ahead of the time a grant reserves a single token. So the first token says how many there

@@ -115,7 +115,7 @@ async fn receive(
     }
 }
 
-/// Someone publishes that a lock is kept for its owner, or for one who waits for it, whoever that is.
+/// Someone publishes a wake-up for the owner of a lock, or for one of its waiters.
 pub(super) fn forge(process: &Process, key: &'static str) {
     let world = &process.world;
     let owners: Vec<_> = world.owner(key).into_iter().chain(world.queue(key)).collect();

@@ -157,7 +157,7 @@ impl Process {
         Some(place.owner)
     }
 
-    /// A wake-up came, whoever sent it: the line asks, unless it has been woken and waits for the answer.
+    /// A wake-up came, of the server or forged: the line asks, unless it has been woken and waits for the answer.
     pub(crate) fn woken(&mut self, owner: Owner, out: &mut Outbox) {
         let place = self.place.as_mut().filter(|place| place.owner == owner);
         let is_first = place.is_some_and(|place| {

@@ -55,7 +55,7 @@ impl Case {
         self.joins_as(number, name, false);
     }
 
-    /// A call joins that needs a lease of so many seconds.
+    /// A call joins that needs a lease of this many seconds.
     fn joins_for(&mut self, number: u64, name: &'static str, seconds: u64) {
         let ttl = Ttl::new("expire", Duration::from_secs(seconds)).unwrap();
         let waiter = Waiter { ttl, ..waiter(number, name, false) };
