@@ -1,32 +1,28 @@
 //! What events show, and how unit tests see that.
 
 use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
-use tracing::callsite::rebuild_interest_cache;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber, subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber, subscriber};
 
 use super::release_abandoned;
 use crate::types::redact::DisplayKey;
 
 /// The fields of the events that this logs.
-pub(crate) fn logged(log: impl Fn()) -> String {
+pub(crate) fn logged(log: impl FnOnce()) -> String {
     let listener = Listener::default();
     let seen = Arc::clone(&listener.0);
-    subscriber::with_default(listener, || {
-        // Another thread that logs the same event for the first time just now can hide it for a moment.
-        for _ in 0..1_000 {
-            rebuild_interest_cache();
-            log();
-            if !seen.lock().unwrap().is_empty() {
-                break;
-            }
-        }
-    });
+    LazyLock::force(&OTHERS);
+    subscriber::with_default(listener, log);
     Arc::into_inner(seen).unwrap().into_inner().unwrap()
 }
+
+/// While there are several subscribers, an event is enabled if one of them wants it. Of a single one, `tracing` asks the
+/// thread that logs the event first, and a thread without it disables the event for all.
+static OTHERS: LazyLock<[Dispatch; 2]> =
+    LazyLock::new(|| [Dispatch::new(Listener::default()), Dispatch::new(Listener::default())]);
 
 #[derive(Default)]
 struct Listener(Arc<Mutex<String>>);
