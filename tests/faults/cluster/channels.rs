@@ -74,7 +74,8 @@ async fn waiters_of_a_slot_share_one_channel() {
         waiter.await.unwrap().release().await.unwrap();
     }
     assert_eq!(admin.command_calls("ssubscribe"), 2);
-    assert_eq!(admin.keys("*"), admin.keys("lockable:fence:*"));
+    let is_over = async || admin.keys("*") == admin.keys("lockable:fence:*");
+    wait::until_async(LIMIT, is_over).await;
     ends_without_channels(&cluster).await;
 }
 

@@ -6,7 +6,7 @@ use lockable_tests::wait;
 use tokio::task::JoinSet;
 
 use super::support::{
-    connect, connect_rechecking, held_beside_proxy, in_queue, is_served, is_served_last,
+    are_served, connect, connect_rechecking, held_beside_proxy, in_queue, is_over, is_served_last,
     kill_subscribers, origin, owners_in_queue, server_and_locker, subscribers, waited_for,
 };
 use crate::support::{LIMIT, LONG, elapse, server_and_proxy};
@@ -57,7 +57,9 @@ async fn a_silent_subscription_is_asked_whether_it_lives() {
     is_served_last(&server, waiter).await;
 }
 
-/// Both listen on the channel of the process, so the server takes a wake-up of the first as heard.
+/// Goal: a wake-up that the server takes as heard, and that never arrives, is a wait without an end.
+/// Method: the subscription of the first is open, and its messages are held back. Where that one is late, the second goes
+/// first.
 #[tokio::test]
 async fn a_locker_without_its_subscription_waits_for_the_recheck() {
     let (server, proxy, _locker, guard) = held_beside_proxy().await;
@@ -65,8 +67,8 @@ async fn a_locker_without_its_subscription_waits_for_the_recheck() {
     let second = in_queue(&server, &connect(&server.url()).await).await;
     proxy.hold_messages();
     guard.release().await.unwrap();
-    is_served(first).await;
-    is_served_last(&server, second).await;
+    are_served([first, second]).await;
+    is_over(&server).await;
 }
 
 /// Goal: when wake-ups may have been missed, the lines do not ask all at the same moment.
