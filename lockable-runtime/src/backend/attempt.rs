@@ -263,6 +263,18 @@ mod tests {
         assert_eq!(attempt.sent_at(), Some(Moment::from_nanos(5)));
     }
 
+    /// Else one call is in the queue twice. The time for which a lock is kept is a part of the entry, and less than a second
+    /// where the first lease is.
+    #[cfg(feature = "redis")]
+    #[test]
+    fn an_attempt_keeps_its_entry_for_a_longer_lease() {
+        let [short, long] = [500, 60_000].map(Duration::from_millis);
+        let [short, long] = [short, long].map(|length| Ttl::new("expire", length).unwrap());
+        let attempt = Attempt::drawn(LockKey::from_static("k"), short);
+        let longer = attempt.with_ttl(long);
+        assert_eq!((longer.entry(), longer.ttl), (attempt.entry(), long));
+    }
+
     /// Else its release is given up early.
     #[test]
     fn a_permit_lapses_when_its_attempt_does() {
