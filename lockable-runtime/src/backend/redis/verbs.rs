@@ -9,8 +9,8 @@ use super::route::{Router, Verb};
 use super::wire::command;
 use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
-use super::wire::permits::{Asker, LeaveAll, OneOf};
-use super::wire::script::{self, Call as _, QueueReply};
+use super::wire::permits::Asker;
+use super::wire::script::{self, QueueReply};
 use crate::backend::{self, Acquisition, Attempt, Enqueued, Fault, Grant, Renewed};
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
@@ -85,7 +85,7 @@ async fn release_any(
     connection: &Connection,
     asker: Asker<'_>,
 ) -> Result<backend::Release, Failed> {
-    let had = connection.run(&LeaveAll(asker)).await?;
+    let had = connection.run(asker.leave(&connection.names)).await?;
     Ok(if had { backend::Release::Released } else { backend::Release::Absent })
 }
 
@@ -133,8 +133,11 @@ impl Verb for Enqueue<'_> {
         attempt.mark_sent(sent);
         let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt);
         let place = match Asker::of(attempt) {
-            None => connection.run(&script::Enqueue(attempt)).await.map(|place| (place, None)),
-            Some(asker) => connection.run(&OneOf(asker)).await,
+            None => {
+                let call = script::enqueue(&connection.names, attempt);
+                connection.run(call).await.map(|place| (place, None))
+            }
+            Some(asker) => connection.run(asker.enqueue(&connection.names)).await,
         };
         let (place, permit) = place.map_err(|failed| failed.map(words))?;
         Ok(match place {
@@ -168,8 +171,8 @@ impl Verb for Leave<'_> {
 
     async fn whole(&self, connection: &Arc<Connection>) -> Result<(), Failed> {
         match Asker::of(self.0) {
-            None => connection.run(&script::Leave(self.0)).await,
-            Some(asker) => connection.run(&LeaveAll(asker)).await.map(drop),
+            None => connection.run(script::leave(&connection.names, self.0)).await,
+            Some(asker) => connection.run(asker.leave(&connection.names)).await.map(drop),
         }
     }
 
@@ -196,9 +199,9 @@ impl Verb for Transfer<'_> {
     async fn whole(&self, connection: &Arc<Connection>) -> Result<Renewed, Failed> {
         let now = boot_time();
         let since = self.to.mark_sent(now);
-        let call = script::Transfer { from: self.from, to: self.to };
-        let reply = connection.evaluate(&connection.names.by_text(&call)).await?;
-        call.outcome(reply).map_err(|error| {
+        let call = script::transfer(&connection.names, self.from, self.to);
+        let reply = connection.evaluate(&call.command).await?;
+        (call.read)(reply).map_err(|error| {
             // As of an acquisition.
             let proves_absence = since == now && !fault::is_no_answer(&error);
             connection.failed(&error).map(|fault| Fault { proves_absence, ..fault })
@@ -216,7 +219,7 @@ impl Verb for Inspect<'_> {
     type Found = Option<Held>;
 
     async fn whole(&self, connection: &Arc<Connection>) -> Result<Option<Held>, Failed> {
-        connection.run(&script::Inspect(self.0)).await
+        connection.run(script::inspect(&connection.names, self.0)).await
     }
 
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<Option<Held>, Failed> {

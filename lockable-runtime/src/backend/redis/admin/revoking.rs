@@ -11,7 +11,7 @@ use crate::backend::redis::route::{Ran, Verb, sure};
 use crate::backend::redis::wire::command::{integer, pipeline};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
-use crate::backend::redis::wire::script::Force;
+use crate::backend::redis::wire::script;
 use crate::backend::{
     Attempt, Audience, Backend, Environment, Fault, Release, Reply, Revocation, Revoking,
 };
@@ -70,7 +70,7 @@ impl Redis {
     }
 
     async fn force_bytes(self, of: Attempt, owner: Vec<u8>) -> Result<Release, Fault> {
-        let force = Forcing(Force { of: &of, owner: &owner });
+        let force = Forcing { of: &of, owner: &owner };
         let Ran { found, before, .. } = self.router.run(of.slot, &force).await?;
         sure(found, &before, self.name())
     }
@@ -111,12 +111,15 @@ impl Verb for Read<'_> {
     }
 }
 
-struct Forcing<'a>(Force<'a>);
+struct Forcing<'a> {
+    of: &'a Attempt,
+    owner: &'a [u8],
+}
 
 impl Verb for Forcing<'_> {
     type Found = Release;
 
     async fn whole(&self, connection: &Arc<Connection>) -> Result<Release, Failed> {
-        connection.run(&self.0).await
+        connection.run(script::force(&connection.names, self.of, self.owner)).await
     }
 }

@@ -11,10 +11,8 @@ use crate::backend::redis::fences::{FenceCounters, Seeded};
 use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
-use crate::backend::redis::wire::permits::{Asker, Found, LeaveAll, OneOf, TakeOne};
-use crate::backend::redis::wire::script::{
-    Call as _, Counted, QueueReply, Seed, is_unknown_script,
-};
+use crate::backend::redis::wire::permits::{Asker, Found};
+use crate::backend::redis::wire::script::{self, Call, Counted, QueueReply};
 use crate::backend::{Acquisition, Attempt, Fault, Grant, Reserved};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::key::LockKey;
@@ -33,14 +31,13 @@ pub(crate) async fn acquire(
     let fences = &connection.fences;
     let seeded = fences.seeded(attempt.slot, attempt.ttl, now);
     let others = if seeded.is_some() { Vec::new() } else { others(connection, attempt) };
-    let seed = Seed { attempt, others: &others };
     let count = match seeded {
         Some(_) => command::count(&connection.names.namespace, attempt),
-        None => connection.names.command(&seed),
+        None => script::seed(&connection.names, attempt, &others).command,
     };
     let replies = requests::pair(connection, [take(connection, attempt), count]).await?;
-    let Read { taken, counted, is_unknown } = Read::from(replies, &seed);
-    let is_refused = !is_unknown && is_refused(connection, &others, &counted);
+    let (taken, counted) = read(replies, attempt, &others);
+    let is_refused = is_refused(connection, &others, &counted);
     let is_lost = counted.as_ref().is_ok_and(|count| is_lost(fences, attempt, seeded, now, count));
     // An error that the server answered shows that this request was granted nothing; an earlier one, which was not
     // answered, may have been.
@@ -48,16 +45,13 @@ pub(crate) async fn acquire(
         let proves_absence = since == now && !fault::is_no_answer(&error);
         connection.failed(&error).map(|fault| Fault { proves_absence, ..fault })
     });
-    if matches!(taken, Ok(Taken::Unknown)) {
-        return Box::pin(take_again(connection, attempt)).await;
-    }
     if matches!(taken, Ok(Taken::InTurn)) {
         return Box::pin(take_in_turn(connection, attempt)).await;
     }
     let Ok(Taken::Granted { number }) = taken else {
         // `INCR` may just have made this counter, without an end.
         if is_lost
-            && let Err(failed) = Box::pin(seed_alone(connection, attempt, false)).await
+            && let Err(failed) = Box::pin(seed_alone(connection, attempt)).await
             && connection.is_retired()
         {
             return Err(failed);
@@ -66,8 +60,8 @@ pub(crate) async fn acquire(
             if matches!(taken, Taken::Done) { Acquisition::Done } else { Acquisition::Busy }
         });
     };
-    if is_lost || is_unknown || is_refused {
-        return Box::pin(seed_after(connection, attempt, number, is_unknown)).await;
+    if is_lost || is_refused {
+        return Box::pin(seed_after(connection, attempt, number)).await;
     }
     let counted = counted.map_err(|error| of_fence(connection, &error, attempt))?;
     Ok(granted_at(attempt, counted.token, number))
@@ -77,17 +71,7 @@ pub(crate) async fn acquire(
 fn take(connection: &Connection, attempt: &Attempt) -> Cmd {
     match Asker::of(attempt) {
         None => command::set_lock(attempt),
-        Some(asker) => connection.names.command(&TakeOne(asker)),
-    }
-}
-
-/// The same by the text of the script, which the server did not know. What was counted is older than that.
-async fn take_again(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Failed> {
-    let Some(asker) = Asker::of(attempt) else { return Ok(Acquisition::Busy) };
-    match connection.run(&TakeOne(asker)).await? {
-        Found::NoneFree => Ok(Acquisition::Busy),
-        Found::InTurn => take_in_turn(connection, attempt).await,
-        Found::Permit(number) => seed_after(connection, attempt, number, true).await,
+        Some(asker) => asker.take(&connection.names).command,
     }
 }
 
@@ -96,9 +80,12 @@ async fn take_again(connection: &Connection, attempt: &Attempt) -> Result<Acquis
 async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Failed> {
     let Some(asker) = Asker::of(attempt) else { return Ok(Acquisition::Busy) };
     let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt);
-    let found = connection.run(&OneOf(asker)).await.map_err(|failed| failed.map(words))?;
+    let found = connection
+        .run(asker.enqueue(&connection.names))
+        .await
+        .map_err(|failed| failed.map(words))?;
     let (QueueReply::Granted { fence }, permit) = found else {
-        connection.run(&LeaveAll(asker)).await?;
+        connection.run(asker.leave(&connection.names)).await?;
         return Ok(Acquisition::Busy);
     };
     Ok(granted(attempt, fence, permit))
@@ -109,10 +96,9 @@ async fn seed_after(
     connection: &Connection,
     attempt: &Attempt,
     number: u8,
-    by_text: bool,
 ) -> Result<Acquisition, Failed> {
     let held = permit(attempt, number).map(|permit| attempt.with_permit(permit));
-    let seeded = seed_alone(connection, held.as_deref().unwrap_or(attempt), by_text).await?;
+    let seeded = seed_alone(connection, held.as_deref().unwrap_or(attempt)).await?;
     Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(attempt, token, number)))
 }
 
@@ -156,22 +142,13 @@ fn is_lost(
     is_lost
 }
 
-/// What the two replies say; they themselves are larger than all of this.
-struct Read {
-    taken: RedisResult<Taken>,
-    counted: RedisResult<Counted>,
-    /// Whether nothing was counted, because the server does not know the script.
-    is_unknown: bool,
-}
-
-impl Read {
-    fn from([locked, counted]: [Value; 2], seed: &Seed<'_>) -> Self {
-        Self {
-            taken: Taken::from(&locked, seed.attempt),
-            is_unknown: is_unknown_script(&counted),
-            counted: seed.outcome(counted),
-        }
-    }
+/// What the two replies say; they themselves are larger than that.
+fn read(
+    [taken, counted]: [Value; 2],
+    attempt: &Attempt,
+    others: &[Slot],
+) -> (RedisResult<Taken>, RedisResult<Counted>) {
+    (Taken::from(&taken, attempt), script::counted(&counted, others))
 }
 
 /// What the first reply says.
@@ -185,8 +162,6 @@ enum Taken {
     Done,
     /// A permit is free, and entries in the queue come before.
     InTurn,
-    /// Nothing was taken, because the server does not know the script.
-    Unknown,
 }
 
 impl Taken {
@@ -198,10 +173,7 @@ impl Taken {
                 Locked::Done => Self::Done,
             });
         };
-        if is_unknown_script(reply) {
-            return Ok(Self::Unknown);
-        }
-        Ok(match TakeOne(asker).outcome(reply.clone())? {
+        Ok(match asker.taken(reply)? {
             Found::Permit(number) => Self::Granted { number },
             Found::NoneFree => Self::Busy,
             Found::InTurn => Self::InTurn,
@@ -234,20 +206,10 @@ fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> F
 /// newer ones.
 ///
 /// See "What if a trusted fence counter was deleted?" in DESIGN.md.
-async fn seed_alone(
-    connection: &Connection,
-    attempt: &Attempt,
-    by_text: bool,
-) -> Result<Option<u64>, Failed> {
+async fn seed_alone(connection: &Connection, attempt: &Attempt) -> Result<Option<u64>, Failed> {
     let sent = boot_time();
-    let call = Seed::alone(attempt);
-    let count =
-        if by_text { connection.names.by_text(&call) } else { connection.names.command(&call) };
-    let both = [count, command::owner(attempt)];
-    let [seeded, locked] = connection.two(both).await?;
-    if !by_text && is_unknown_script(&seeded) {
-        return Box::pin(seed_alone(connection, attempt, true)).await;
-    }
+    let Call { command, .. } = script::seed(&connection.names, attempt, &[]);
+    let [seeded, locked] = connection.two([command, command::owner(attempt)]).await?;
     let token = command::integer(&seeded).map_err(|error| of_fence(connection, &error, attempt))?;
     connection.fences.seed(attempt.slot, attempt.ttl, sent, token);
     let is_own = command::is_own(&locked, attempt).map_err(|error| connection.failed(&error))?;

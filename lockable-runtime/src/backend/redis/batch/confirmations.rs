@@ -13,7 +13,7 @@ use crate::backend::redis::wire::command::{asking, pipeline};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::outbox::Unconfirmed;
-use crate::backend::redis::wire::script::{Call as _, Confirm};
+use crate::backend::redis::wire::script::{self, Call, Found};
 use crate::backend::{Fault, Renewal, Renewed};
 
 type Outcome = Result<Renewed, Failed>;
@@ -45,13 +45,13 @@ pub(crate) async fn confirm_moving(
     connection: &Connection,
     renewal: &Renewal,
 ) -> Result<Renewed, Failed> {
-    let confirm = Confirm(slice::from_ref(renewal));
-    let commands = [asking(), connection.names.by_text(&confirm), connection.wait()];
+    let Call { command, read } = script::confirm(&connection.names, slice::from_ref(renewal));
+    let commands = [asking(), command, connection.wait()];
     let mut replies = connection.call_in_time(&pipeline(commands)).await?;
     let counted = counted(connection, replies.pop());
-    let found = confirm.outcome(replies.pop().unwrap_or(Value::Nil));
+    let found = read(replies.pop().unwrap_or(Value::Nil));
     // One lock has one outcome.
-    outcomes(connection, &confirm, found, &counted).pop().unwrap_or(Ok(Renewed::Absent))
+    outcomes(connection, 1, found, &counted).pop().unwrap_or(Ok(Renewed::Absent))
 }
 
 /// The task that sends what waits. Where the runtime ends before that, the channels of the requests close.
@@ -106,14 +106,15 @@ async fn send(connection: &Connection, group: VecDeque<Unconfirmed>) {
 async fn confirm_all(connection: &Connection, renewals: &[Renewal]) -> Result<Vec<Outcome>, Fault> {
     let is_sharded = connection.is_sharded();
     let size = if is_sharded { 1 } else { MAX_BATCH };
-    let calls: Vec<_> = renewals.chunks(size).map(Confirm).collect();
+    let calls = renewals.chunks(size).map(|some| script::confirm(&connection.names, some));
     let last = [connection.wait()];
-    let sent = connection.in_time(connection.run_each(&calls, &last)).await;
+    let sent = connection.in_time(connection.run_each(calls.collect(), &last)).await;
     // A connection that gives no answer in time is not used again.
     let (found, mut replies) = sent.inspect_err(|_| connection.retire())?;
     let counted = counted(connection, replies.pop());
-    let each = calls.iter().zip(found);
-    let confirmed = each.flat_map(|(call, found)| outcomes(connection, call, found, &counted));
+    let each = renewals.chunks(size).zip(found);
+    let confirmed =
+        each.flat_map(|(some, found)| outcomes(connection, some.len(), found, &counted));
     let confirmed = confirmed.collect();
     if connection.is_sharded() && !is_sharded {
         // What the server refuses to do for all, it may do for each.
@@ -130,8 +131,8 @@ fn counted(connection: &Connection, reply: Option<Value>) -> Result<(), Failed> 
 /// What one script found, and what replicas have of that.
 fn outcomes(
     connection: &Connection,
-    call: &Confirm<'_>,
-    found: Result<Vec<Result<Renewed, RedisError>>, RedisError>,
+    count: usize,
+    found: Result<Found, RedisError>,
     counted: &Result<(), Failed>,
 ) -> Vec<Outcome> {
     let one = |found| match found {
@@ -143,7 +144,7 @@ fn outcomes(
         Ok(found) => found.into_iter().map(one).collect(),
         Err(error) => {
             let failed = connection.failed(&error);
-            call.0.iter().map(|_| Err(failed.clone())).collect()
+            vec![Err(failed); count]
         }
     }
 }

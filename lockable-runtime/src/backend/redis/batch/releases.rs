@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::requests;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
-use crate::backend::redis::wire::script::Release;
+use crate::backend::redis::wire::script;
 use crate::backend::{self, Attempt, Reserved};
 use crate::types::clock::boot_time;
 
@@ -44,5 +44,5 @@ pub(crate) async fn release_one(
 ) -> Result<(backend::Release, Option<Reserved>), Failed> {
     // Computed for each request, because the rest of a minimum hold grows shorter.
     let taken_for = attempt.min_hold.rest(boot_time);
-    connection.run(&Release { attempt, taken_for, next }).await
+    connection.run(script::release(&connection.names, attempt, taken_for, next)).await
 }

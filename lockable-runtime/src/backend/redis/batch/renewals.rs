@@ -1,13 +1,12 @@
 //! Renewals in one command, or one by one where the server refuses that.
 
-use std::slice;
 use std::sync::Arc;
 
 use ::redis::RedisError;
 
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
-use crate::backend::redis::wire::script::Renew;
+use crate::backend::redis::wire::script::{self, Found};
 use crate::backend::redis::wire::tracking::{Reads, Shown};
 use crate::backend::{Renewal, Renewed};
 use crate::types::error::LockErrorKind;
@@ -54,7 +53,7 @@ async fn ask(
     renewals: &[Renewal],
 ) -> Result<(Vec<Outcome>, Shown), Failed> {
     if renewals.len() > 1 && !connection.is_sharded() {
-        let (asked, shown) = run(connection, renewals, &[Renew(renewals)]).await?;
+        let (asked, shown) = run(connection, renewals, renewals.len()).await?;
         // One call has one outcome.
         for outcomes in asked {
             match outcomes.map_err(|error| connection.failed(&error)) {
@@ -72,25 +71,25 @@ async fn ask(
             }
         }
     }
-    let single: Vec<_> = renewals.iter().map(|one| Renew(slice::from_ref(one))).collect();
-    let (asked, shown) = run(connection, renewals, &single).await?;
+    let (asked, shown) = run(connection, renewals, 1).await?;
     // One renewal has one outcome.
     let only = |outcome: Result<_, _>| outcome.unwrap_or_else(|error| vec![Err(error)]);
     Ok((each(connection, asked.into_iter().flat_map(only))?, shown))
 }
 
-/// Runs the calls for these renewals, and what has their locks be tracked.
+/// Runs calls for so many of these renewals each, and what has their locks be tracked.
 async fn run(
     connection: &Connection,
     renewals: &[Renewal],
-    calls: &[Renew<'_>],
+    size: usize,
 ) -> Result<(Vec<Asked>, Shown), Failed> {
     let reads = if connection.tracks() {
-        Reads::of(renewals, calls.len() < renewals.len() || renewals.len() == 1)
+        Reads::of(renewals, size == renewals.len())
     } else {
         Reads::none()
     };
-    let (asked, replies) = connection.run_each(calls, reads.commands()).await?;
+    let calls = renewals.chunks(size).map(|some| script::renew(&connection.names, some));
+    let (asked, replies) = connection.run_each(calls.collect(), reads.commands()).await?;
     let shown = reads.shown(replies, asked.iter().flat_map(are_there));
     if shown == Shown::Refused {
         connection.tracks_nothing();
@@ -105,7 +104,7 @@ fn are_there(asked: &Asked) -> Vec<bool> {
 }
 
 /// What a call brought for each of its renewals.
-type Asked = Result<Vec<Result<Renewed, RedisError>>, RedisError>;
+type Asked = Result<Found, RedisError>;
 
 /// Each outcome with its fault; where all failed because this connection leads to the wrong server, that
 /// is no outcome of theirs.

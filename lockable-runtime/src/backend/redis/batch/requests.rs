@@ -12,7 +12,7 @@ use tokio::sync::oneshot::{Receiver, Sender};
 
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::outbox::{MAX_BATCH, Request};
-use crate::backend::redis::wire::script::{Call as _, FreeAll, is_unknown_script};
+use crate::backend::redis::wire::script::{self, Call};
 use crate::backend::{Attempt, Fault};
 
 /// The replies to two commands that go together, by themselves or in a batch.
@@ -179,8 +179,9 @@ impl Sorted {
 /// Sends a batch, and each call its answer.
 async fn send(connection: Arc<Connection>, batch: VecDeque<Request>) {
     let mut sorted = Sorted::new(batch);
+    let Call { command, read } = script::free_all(&connection.names, &sorted.attempts);
     if !sorted.frees.is_empty() {
-        sorted.commands.add_command(connection.names.command(&FreeAll(&sorted.attempts)));
+        sorted.commands.add_command(command);
     }
     if sorted.commands.is_empty() {
         return;
@@ -199,7 +200,11 @@ async fn send(connection: Arc<Connection>, batch: VecDeque<Request>) {
         drop(answer.send(deleted(&connection, &reply)));
     }
     if let Some(reply) = replies.next() {
-        let freed = freed(&connection, &FreeAll(&sorted.attempts), reply).await;
+        // What the server refuses to do for all, it may do for each.
+        let freed = match read(reply).map_err(|error| connection.fault(&error)) {
+            Err(fault) if connection.is_retired() => Err(fault),
+            freed => Ok(freed.unwrap_or_default()),
+        };
         for (endpoint, answer) in sorted.frees.into_iter().enumerate() {
             let is_free = |freed: &Vec<bool>| freed.get(endpoint).is_some_and(|is_free| *is_free);
             drop(answer.send(freed.as_ref().map(is_free).map_err(Clone::clone)));
@@ -210,23 +215,6 @@ async fn send(connection: Arc<Connection>, batch: VecDeque<Request>) {
 /// Whether a lock is free now; what the server refuses to do is tried once more by the script.
 fn deleted(connection: &Connection, reply: &Value) -> Result<bool, Fault> {
     match connection.deleted(reply).map_err(|error| connection.fault(&error)) {
-        Err(fault) if connection.is_retired() => Err(fault),
-        outcome => Ok(outcome.unwrap_or_default()),
-    }
-}
-
-/// Whether each of the locks is free now. What the server refuses to do for all, it may do for each.
-async fn freed(
-    connection: &Connection,
-    free_all: &FreeAll<'_>,
-    reply: Value,
-) -> Result<Vec<bool>, Fault> {
-    let outcome = if is_unknown_script(&reply) {
-        connection.run(free_all).await.map_err(|failed| failed.fault)
-    } else {
-        free_all.outcome(reply).map_err(|error| connection.fault(&error))
-    };
-    match outcome {
         Err(fault) if connection.is_retired() => Err(fault),
         outcome => Ok(outcome.unwrap_or_default()),
     }

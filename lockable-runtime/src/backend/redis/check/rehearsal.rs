@@ -11,8 +11,8 @@ use super::session::{Probe, Session};
 use super::subscription::Subscription;
 use crate::backend::Renewal;
 use crate::backend::redis::fault;
-use crate::backend::redis::wire::permits::{Asker, LeaveAll, TakeOne};
-use crate::backend::redis::wire::script::{FreeAll, FreeOne, Inspect, Renew};
+use crate::backend::redis::wire::permits::Asker;
+use crate::backend::redis::wire::script;
 use crate::backend::redis::wire::trial::{self, Step, attempt};
 use crate::backend::redis::wire::{command, server};
 use crate::check::{Code, Finding, Severity};
@@ -56,20 +56,20 @@ fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
     let one = attempt(key, *origin, 1);
     let other = attempt(tried, *origin, 1);
     let mut steps = trial::steps(names, key, *origin);
-    steps.push(Step::script("inspecting a lock", names.command(&Inspect(key))));
+    steps.push(Step::script("inspecting a lock", script::inspect(names, key).command));
     steps.extend(permits(probe));
     match channels {
         Channels::Plain => {
-            let free_all = FreeAll(slice::from_ref(&one));
+            let free_all = script::free_all(names, slice::from_ref(&one)).command;
             let renewals = [&one, &other].map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
             steps.extend(trial::meetings(names, prefix));
-            steps.push(Step::script("freeing locks together", names.command(&free_all)));
-            steps.push(Step::script(TOGETHER, names.command(&Renew(&renewals))));
+            steps.push(Step::script("freeing locks together", free_all));
+            steps.push(Step::script(TOGETHER, script::renew(names, &renewals).command));
         }
         // Each command is about one lock.
         Channels::Sharded => {
-            let free_one = FreeOne { attempt: &one, taken_for: None };
-            steps.push(Step::script("freeing a lock", names.command(&free_one)));
+            let free_one = script::free_one(names, &one, None).command;
+            steps.push(Step::script("freeing a lock", free_one));
         }
     }
     steps
@@ -82,8 +82,8 @@ fn permits(Probe { key, origin, prefix, names, .. }: &Probe) -> Vec<Step> {
     let attempt = attempt(&lane.family.member(1), *origin, 1);
     let asker = Asker { attempt: &attempt, lane: &lane };
     vec![
-        Step::script("taking a permit", names.command(&TakeOne(asker))),
-        Step::script("leaving a permit", names.command(&LeaveAll(asker))),
+        Step::script("taking a permit", asker.take(names).command),
+        Step::script("leaving a permit", asker.leave(names).command),
     ]
 }
 
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::backend::redis::connect::endpoint::Endpoint;
     use crate::backend::redis::connect::shards::Shard;
-    use crate::backend::redis::wire::script::{Call, Enqueue, Leave, Names, Release};
+    use crate::backend::redis::wire::script::Names;
     use crate::backend::redis::wire::source::Script;
     use crate::types::namespace::Namespace;
     use crate::types::slot::Slot;
@@ -161,7 +161,7 @@ mod tests {
         let tag = format!("{{{}}}", tag(Slot::new(9)));
         let keys = sent.lines().filter(|line| line.contains(":probe:"));
         assert!(keys.clone().count() > 20 && keys.clone().all(|key| key.contains(&tag)), "{sent}");
-        let needed = [FreeOne::SCRIPT, Enqueue::SCRIPT, Release::SCRIPT, Leave::SCRIPT];
+        let needed = [Script::FreeOne, Script::Enqueue, Script::Release, Script::Leave];
         assert!(needed.iter().all(|one| sent.contains(one.source(Channels::Sharded))));
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! See "How is a lock used while its slot migrates?" in DESIGN.md.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use ::redis::{Cmd, RedisError, RedisResult, Value};
@@ -13,9 +14,7 @@ use crate::backend::redis::topology::server::Server;
 use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::{Failed, Meaning};
-use crate::backend::redis::wire::script::{
-    Call, FreeOne, Inspect, Names, RenewOne, Seed, Transfer, is_unknown_script,
-};
+use crate::backend::redis::wire::script::{self, Call, Names, Read};
 use crate::backend::{
     Acquisition, Attempt, Enqueued, Fault, Grant, Release, Renewal, Renewed, Reserved,
 };
@@ -68,26 +67,25 @@ impl Router {
 
     /// Whether the attempt has its lock still.
     async fn is_own(&self, attempt: &Attempt) -> Result<bool, Fault> {
-        let owner = Plain {
-            command: |_: &Names| command::owner(attempt),
-            outcome: |reply: &Value| command::is_own(reply, attempt),
-        };
+        let owner = one(|_: &Names| {
+            plain(command::owner(attempt), |reply| command::is_own(reply, attempt))
+        });
         Ok(self.send(attempt.slot, Server::lockers, &owner).await?.found)
     }
 
     /// Sets the lock, if it is free.
     async fn set(&self, attempt: &Attempt) -> Result<Locked, Fault> {
         attempt.mark_sent(boot_time());
-        let set = Plain {
-            command: |_: &Names| command::set_lock(attempt),
-            outcome: |reply: &Value| command::locked(reply, attempt),
-        };
+        let set = one(|_: &Names| {
+            plain(command::set_lock(attempt), |reply| command::locked(reply, attempt))
+        });
         Ok(self.send(attempt.slot, Server::lockers, &set).await?.found)
     }
 
     /// Counts a fencing token of the attempt's lock.
     pub(crate) async fn count(&self, attempt: &Attempt) -> Result<u64, Fault> {
-        let seeded = self.send(attempt.slot, Server::lockers, &Script(Seed::alone(attempt))).await;
+        let seed = one(|names: &Names| script::seed(names, attempt, &[]));
+        let seeded = self.send(attempt.slot, Server::lockers, &seed).await;
         let namespace = &self.topology.opener.namespace;
         let seeded = seeded.map_err(|fault| fault::of_fence(fault, namespace, &attempt.key));
         Ok(seeded?.found.token)
@@ -96,10 +94,8 @@ impl Router {
     /// Takes the attempt out of the queue, if that is soon done. A lock would be kept some time for what stays there, and
     /// the others would wait for a second.
     async fn leave_queue(&self, attempt: &Attempt) {
-        let leave = Plain {
-            command: |names: &Names| command::leave_queue(&names.namespace, attempt),
-            outcome: |_: &Value| Ok(()),
-        };
+        let leave =
+            one(|names: &Names| plain(command::leave_queue(&names.namespace, attempt), |_| Ok(())));
         let left = self.send(attempt.slot, Server::lockers, &leave);
         let opener = &self.topology.opener;
         let _left: Option<Result<Ran<()>, Fault>> =
@@ -109,7 +105,7 @@ impl Router {
     /// Frees the lock; the calls that wait for it try again within a second.
     pub(crate) async fn release_in_parts(&self, attempt: &Attempt) -> Result<Release, Fault> {
         let taken_for = attempt.min_hold.rest(boot_time);
-        let free = Script(FreeOne { attempt, taken_for });
+        let free = one(|names: &Names| script::free_one(names, attempt, taken_for));
         let Ran { found, before, .. } = self.send(attempt.slot, Server::lockers, &free).await?;
         sure(found, &before, &self.topology.opener.server)
     }
@@ -117,12 +113,12 @@ impl Router {
     /// Frees a lock that was granted meanwhile.
     pub(crate) async fn leave_in_parts(&self, attempt: &Attempt) -> Result<(), Fault> {
         self.leave_queue(attempt).await;
-        let free = Script(FreeOne { attempt, taken_for: None });
+        let free = one(|names: &Names| script::free_one(names, attempt, None));
         self.send(attempt.slot, Server::lockers, &free).await.map(drop)
     }
 
     pub(crate) async fn inspect_in_parts(&self, key: &LockKey) -> Result<Option<Held>, Fault> {
-        let inspect = Script(Inspect(key));
+        let inspect = one(|names: &Names| script::inspect(names, key));
         self.send(Slot::of(key), Server::lockers, &inspect).await.map(|ran| ran.found)
     }
 
@@ -133,12 +129,12 @@ impl Router {
         to: &Attempt,
     ) -> Result<Renewed, Fault> {
         to.mark_sent(boot_time());
-        let transfer = Script(Transfer { from, to });
+        let transfer = one(|names: &Names| script::transfer(names, from, to));
         self.send(from.slot, Server::lockers, &transfer).await.map(|ran| ran.found)
     }
 
     pub(super) async fn renew_in_parts(&self, renewal: &Renewal) -> Result<Renewed, Fault> {
-        let renew = Script(RenewOne(renewal));
+        let renew = one(|names: &Names| script::renew_one(names, renewal));
         self.send(renewal.attempt.slot, Server::lockers, &renew).await.map(|ran| ran.found)
     }
 
@@ -153,10 +149,7 @@ impl Router {
         let limit = opener.command_deadline.saturating_mul(2);
         let mut replies = Vec::with_capacity(commands.len());
         for command in commands {
-            let copy = Plain {
-                command: |_: &Names| command.clone(),
-                outcome: |reply: &Value| Ok(reply.clone()),
-            };
+            let copy = one(|_: &Names| plain(command.clone(), |reply| Ok(reply.clone())));
             let ran = opener.within(limit, self.send(slot, Server::readers, &copy)).await;
             let ran = ran.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)));
             replies.push(ran?.found);
@@ -188,42 +181,17 @@ impl Verb for Checks<'_> {
     }
 }
 
-/// A script about one key.
-///
-/// Only its own answer says where that key is. A fence counter that another key's answer leads to the next node would
-/// be made there, and then the operator's `MIGRATE` of the old one would fail.
-struct Script<C>(C);
+/// A request about one key.
+struct One<C, T>(C, PhantomData<fn() -> T>);
 
-impl<C: Call<Outcome: Send> + Sync> Request for Script<C> {
-    type Found = C::Outcome;
-    const KEYS: Keys = Keys::One;
-
-    async fn send(
-        &self,
-        _: &Router,
-        connection: &Arc<Connection>,
-        is_asking: bool,
-    ) -> Result<C::Outcome, Failed> {
-        let names = &connection.names;
-        let call = &self.0;
-        let mut reply = send_one(connection, names.command(call), is_asking).await?;
-        if is_unknown_script(&reply) {
-            reply = send_one(connection, names.by_text(call), is_asking).await?;
-        }
-        call.outcome(reply).map_err(|error| connection.failed(&error))
-    }
+fn one<C: Fn(&Names) -> Call<R>, T, R: Read<T>>(call: C) -> One<C, T> {
+    One(call, PhantomData)
 }
 
-/// A plain command about one key.
-struct Plain<C, O> {
-    command: C,
-    outcome: O,
-}
-
-impl<C, O, T> Request for Plain<C, O>
+impl<C, T, R> Request for One<C, T>
 where
-    C: Fn(&Names) -> Cmd + Sync,
-    O: Fn(&Value) -> RedisResult<T> + Sync,
+    C: Fn(&Names) -> Call<R> + Sync,
+    R: Read<T> + Send,
     T: Send,
 {
     type Found = T;
@@ -235,13 +203,18 @@ where
         connection: &Arc<Connection>,
         is_asking: bool,
     ) -> Result<T, Failed> {
-        let command = (self.command)(&connection.names);
+        let Call { command, read } = (self.0)(&connection.names);
         let reply = send_one(connection, command, is_asking).await?;
         match elsewhere(connection, &reply) {
             Some(failed) => Err(failed),
-            None => (self.outcome)(&reply).map_err(|error| connection.failed(&error)),
+            None => read(reply).map_err(|error| connection.failed(&error)),
         }
     }
+}
+
+/// A command whose reply is read as it is, also an error.
+fn plain<T>(command: Cmd, read: impl FnOnce(&Value) -> RedisResult<T>) -> Call<impl Read<T>> {
+    Call { command, read: move |reply: Value| read(&reply) }
 }
 
 /// `ASKING` counts for the next command of the connection, so both go in one write.

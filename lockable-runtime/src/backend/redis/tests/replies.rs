@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ::redis::{RedisError, Value, VerbatimFormat, parse_redis_value};
+use ::redis::{RedisError, RedisResult, Value, VerbatimFormat, parse_redis_value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -16,16 +16,14 @@ use crate::backend::redis::fault;
 use crate::backend::redis::wire::command::{Locked, integer, is_own, locked};
 use crate::backend::redis::wire::delete::{Delete, Deleted};
 use crate::backend::redis::wire::meaning::Meaning;
-use crate::backend::redis::wire::permits::{Asker, Found, LeaveAll, OneOf, TakeOne};
-use crate::backend::redis::wire::script::{
-    Call, Enqueue, Force, FreeAll, FreeOne, Inspect, Leave, Meet, QueueReply, Release, Renew,
-    RenewOne, Seed,
-};
+use crate::backend::redis::wire::permits::{Asker, Found};
+use crate::backend::redis::wire::script::{self, Call, Names, QueueReply, Read};
 use crate::backend::redis::wire::server::{self, Mode};
 use crate::backend::redis::wire::tracking::{Reads, Shown};
 use crate::backend::{Attempt, Renewal};
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
+use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::Ttl;
 use crate::types::permit::{Family, Lane, LaneNumber};
 use crate::types::slot::{SLOTS, Slot};
@@ -36,6 +34,15 @@ const OWN: &str = "0123456789abcdef.17500000000000010000000007";
 
 fn attempt() -> Attempt {
     Attempt::owned(LockKey::from_static("k"), Ttl::DEFAULT, OwnerToken::received(OWN))
+}
+
+fn names() -> Names {
+    Names::uncached(Namespace::default(), Channels::Plain)
+}
+
+/// What a call makes of the reply.
+fn read<T>(call: Call<impl Read<T>>, reply: &Value) -> RedisResult<T> {
+    (call.read)(reply.clone())
 }
 
 fn number() -> impl Strategy<Value = i64> {
@@ -140,7 +147,7 @@ fn an_obstacle_is_behind_a_busy_reply_only() {
     let reply = |first, last| Value::Array(vec![Value::Int(first), Value::Int(0), last]);
     let outcome = |reply| {
         let attempt = attempt();
-        Enqueue(&attempt).outcome(reply).map(|_| attempt.obstacle().is_some())
+        read(script::enqueue(&names(), &attempt), &reply).map(|_| attempt.obstacle().is_some())
     };
     let pause = || Value::BulkString(b"|0123456789abcdef.1 0 deploy".to_vec());
     assert_eq!(outcome(reply(0, pause())).ok(), Some(true));
@@ -157,13 +164,13 @@ fn numbers_that_no_script_returns_are_no_turn() {
     let (attempt, lane) = (attempt(), lane());
     for numbers in [[1, 0, -1], [1, -5, 7]] {
         let reply = Value::Array(list(&numbers));
-        assert!(Enqueue(&attempt).outcome(reply.clone()).is_err(), "{reply:?}");
+        assert!(read(script::enqueue(&names(), &attempt), &reply).is_err(), "{reply:?}");
         let asker = Asker { attempt: &attempt, lane: &lane };
-        assert!(OneOf(asker).outcome(reply.clone()).is_err(), "{reply:?}");
+        assert!(read(asker.enqueue(&names()), &reply).is_err(), "{reply:?}");
     }
-    let release = Release { attempt: &attempt, taken_for: None, next: Some(&attempt) };
+    let release = || script::release(&names(), &attempt, None, Some(&attempt));
     for reply in [Value::Array(list(&[1, -1])), Value::Set(list(&[1, 1]))] {
-        assert!(release.outcome(reply.clone()).is_err(), "{reply:?}");
+        assert!(read(release(), &reply).is_err(), "{reply:?}");
     }
 }
 
@@ -188,20 +195,20 @@ proptest! {
     #[test]
     fn only_a_list_of_three_is_a_turn(reply in reply()) {
         let attempt = attempt();
-        if let Ok(QueueReply::Granted { .. }) = Enqueue(&attempt).outcome(reply.clone()) {
+        if let Ok(QueueReply::Granted { .. }) = read(script::enqueue(&names(), &attempt), &reply) {
             prop_assert_eq!(naturals(&reply, 3).map(|numbers| numbers[0]), Some(1), "{:?}", reply);
         }
         let lane = lane();
         let asker = Asker { attempt: &attempt, lane: &lane };
-        if let Ok((QueueReply::Granted { .. }, permit)) = OneOf(asker).outcome(reply.clone()) {
+        if let Ok((QueueReply::Granted { .. }, permit)) = read(asker.enqueue(&names()), &reply) {
             prop_assert!(naturals(&reply, 3).is_some(), "{:?}", reply);
             let is_of_lane = permit.is_some_and(|permit| lane.members().any(|one| one == permit));
             prop_assert!(is_of_lane, "{:?}", reply);
         }
-        if let Ok(Found::Permit(_)) = TakeOne(asker).outcome(reply.clone()) {
+        if let Ok(Found::Permit(_)) = read(asker.take(&names()), &reply) {
             prop_assert!(matches!(reply, Value::Int(1..=3)), "{:?}", reply);
         }
-        drop(LeaveAll(asker).outcome(reply));
+        drop(read(asker.leave(&names()), &reply));
     }
 
     /// As many outcomes as there were requests, whatever the reply is.
@@ -210,16 +217,16 @@ proptest! {
         let attempt = Arc::new(attempt());
         let attempts = [Arc::clone(&attempt), attempt];
         let renewals = attempts.each_ref().map(|one| Renewal::new(one, None, boot_time()));
-        if let Ok(renewed) = Renew(&renewals).outcome(reply.clone()) {
+        if let Ok(renewed) = read(script::renew(&names(), &renewals), &reply) {
             prop_assert_eq!(renewed.len(), 2);
         }
-        if let Ok(freed) = FreeAll(&attempts).outcome(reply.clone()) {
+        if let Ok(freed) = read(script::free_all(&names(), &attempts), &reply) {
             prop_assert_eq!(freed.len(), 2);
         }
-        drop(RenewOne(&renewals[0]).outcome(reply.clone()));
+        drop(read(script::renew_one(&names(), &renewals[0]), &reply));
         let others = [1, 2].map(Slot::new);
-        let seed = Seed { attempt: &attempts[0], others: &others };
-        if let Ok(counted) = seed.outcome(reply) {
+        let seed = script::seed(&names(), &attempts[0], &others);
+        if let Ok(counted) = read(seed, &reply) {
             prop_assert!(counted.others.iter().all(|slot| others.contains(slot)));
         }
     }
@@ -227,17 +234,17 @@ proptest! {
     #[test]
     fn other_replies_are_read_or_refused(reply in reply()) {
         let attempt = attempt();
-        let release = Release { attempt: &attempt, taken_for: None, next: Some(&attempt) };
-        if let Ok((_, Some(fence))) = release.outcome(reply.clone()) {
+        let release = script::release(&names(), &attempt, None, Some(&attempt));
+        if let Ok((_, Some(fence))) = read(release, &reply) {
             let [first, time] = naturals(&reply, 2).unwrap()[..] else { unreachable!("two") };
             let is_ahead = first > time;
             prop_assert_eq!((fence.first, fence.passes == 0), (first, is_ahead), "{:?}", reply);
         }
-        drop(Force { of: &attempt, owner: b"x" }.outcome(reply.clone()));
-        drop(FreeOne { attempt: &attempt, taken_for: None }.outcome(reply.clone()));
-        drop(Leave(&attempt).outcome(reply.clone()));
-        drop(Inspect(&attempt.key).outcome(reply.clone()));
-        drop(Meet(&[]).outcome(reply.clone()));
+        drop(read(script::force(&names(), &attempt, b"x"), &reply));
+        drop(read(script::free_one(&names(), &attempt, None), &reply));
+        drop(read(script::transfer(&names(), &attempt, &attempt), &reply));
+        drop(read(script::leave(&names(), &attempt), &reply));
+        drop(read(script::inspect(&names(), &attempt.key), &reply));
         drop((Mode::of(&reply), Delete::of(&reply), server::name(&reply)));
         drop((server::unfit_by_greeting(&reply), server::is_replica(&reply)));
         drop((role::watched(&reply), role::primary(&reply)));

@@ -15,7 +15,7 @@ use super::delete::{Delete, Deleted};
 use super::greeting::{Greeted, greet, not_let_in};
 use super::meaning::{Failed, Meaning};
 use super::outbox::{Outbox, Unconfirmed};
-use super::script::{Call, Names, is_unknown_script};
+use super::script::{Call, Names, Read, is_unknown_script};
 use super::sent;
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
@@ -168,39 +168,29 @@ impl Connection {
         fault::unexpected(&self.target.server, "commands that went together")
     }
 
-    /// Runs the script by its name, and by its text where the server does not know it.
-    pub(crate) async fn run<C: Call>(&self, call: &C) -> Result<C::Outcome, Failed> {
-        let mut reply = self.evaluate(&self.names.command(call)).await?;
-        if is_unknown_script(&reply) {
-            reply = self.evaluate(&self.names.by_text(call)).await?;
-        }
-        call.outcome(reply).map_err(|error| self.failed(&error))
+    /// Runs the call of a script.
+    pub(crate) async fn run<T>(&self, call: Call<impl Read<T>>) -> Result<T, Failed> {
+        let reply = self.evaluate(&call.command).await?;
+        (call.read)(reply).map_err(|error| self.failed(&error))
     }
 
     /// Runs calls of scripts in one go, and these commands behind them; an error of the server's is one of the
-    /// outcomes, and of the replies to the commands. Those are sent again where a call is: they come behind all calls.
-    pub(crate) async fn run_each<C: Call>(
+    /// outcomes, and of the replies to the commands.
+    pub(crate) async fn run_each<T, R: Read<T>>(
         &self,
-        calls: &[C],
+        calls: Vec<Call<R>>,
         last: &[Cmd],
-    ) -> Result<(Vec<Result<C::Outcome, RedisError>>, Vec<Value>), Fault> {
+    ) -> Result<(Vec<RedisResult<T>>, Vec<Value>), Fault> {
         if calls.is_empty() {
             // The client takes no empty pipeline.
             return Ok((Vec::new(), Vec::new()));
         }
-        let by_name = calls.iter().map(|call| self.names.command(call));
-        let mut replies = self.call(&pipeline(by_name.chain(last.iter().cloned()))).await?;
-        let mut behind = replies.split_off(calls.len());
-        let is_missed = |(_, reply): &(&C, &mut Value)| is_unknown_script(reply);
-        let missed: Vec<_> = calls.iter().zip(&mut replies).filter(is_missed).collect();
-        if !missed.is_empty() {
-            let by_text = missed.iter().map(|(call, _)| self.names.by_text(*call));
-            let mut again = self.call(&pipeline(by_text.chain(last.iter().cloned()))).await?;
-            behind = again.split_off(missed.len());
-            missed.into_iter().zip(again).for_each(|((_, reply), again)| *reply = again);
-        }
-        let outcomes = calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply));
-        Ok((outcomes.collect(), behind))
+        let calls = calls.into_iter().map(|call| (call.command, call.read));
+        let (commands, reads): (Vec<_>, Vec<_>) = calls.unzip();
+        let all = pipeline(commands.into_iter().chain(last.iter().cloned()));
+        let mut replies = self.call(&all).await?;
+        let behind = replies.split_off(reads.len());
+        Ok((reads.into_iter().zip(replies).map(|(read, reply)| read(reply)).collect(), behind))
     }
 
     /// Waits until enough replicas have what was written on this connection, or for a third of the command deadline:
@@ -281,7 +271,8 @@ impl Connection {
     /// A reply that is none to its request may be another request's, and so may be all that follow. See "Which garbled
     /// replies cannot be told from true ones?" in DESIGN.md.
     fn take_note(&self, error: &RedisError) {
-        if fault::is_no_answer(error) {
+        // A server that forgot the scripts hears them again when the next connection is opened.
+        if fault::is_no_answer(error) || is_unknown_script(error) {
             self.retire();
         }
         let is_about_slot = self.target.node.is_some() && fault::is_redirect(error);

@@ -53,7 +53,7 @@ pub(crate) async fn greet(
         return Err(misdirected(&elsewhere, opener, target));
     }
     judge(hello, server)?;
-    let names = names.map_err(failed)?;
+    let mut names = names.map_err(failed)?;
     let origin = Origin::draw()?;
     if opener.is_for_reading {
         refuse_one_of_several(commands, mode, &opener.namespace.of_trial(origin), target).await?;
@@ -62,9 +62,9 @@ pub(crate) async fn greet(
     let slot = target.node.as_ref().map(|node| node.slot());
     let stage = slot.map_or(Rehearsal::Alone(mode), Rehearsal::Node);
     let mut trial = rehearse(commands, &names, origin, stage).await.map_err(failed)?;
-    if trial.replies.iter().any(is_unknown_script) {
-        let uncached = Names::uncached(opener.namespace.clone(), opener.channels);
-        trial = rehearse(commands, &uncached, origin, stage).await.map_err(failed)?;
+    if trial.is_unknown {
+        names = Names::uncached(opener.namespace.clone(), opener.channels);
+        trial = rehearse(commands, &names, origin, stage).await.map_err(failed)?;
     }
     if trial.is_spread {
         opener.is_sharded.store(true, Ordering::Relaxed);
@@ -251,9 +251,10 @@ async fn rehearse(
         mode.probe(namespace, Mode::OF_HOLDERS, &mut pipeline);
     }
     let mut replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
-    let is_unknown = replies.iter().any(is_unknown_script);
+    let errors = replies.iter().cloned().filter_map(|reply| reply.extract_error().err());
+    let is_unknown = errors.into_iter().any(|error| is_unknown_script(&error));
     let is_spread = !is_unknown && trial::is_spread(&steps, &mut replies);
-    Ok(Trial { steps, replies, is_spread })
+    Ok(Trial { steps, replies, is_unknown, is_spread })
 }
 
 /// What was done with a lock, and what the server answered.
@@ -262,6 +263,7 @@ struct Trial {
     steps: Vec<Step>,
     replies: Vec<Value>,
     /// Whether keys of several slots are not for one script.
+    is_unknown: bool,
     is_spread: bool,
 }
 

@@ -7,7 +7,7 @@ use std::{mem, slice};
 use ::redis::{Cmd, ServerErrorKind, Value};
 
 use super::command;
-use super::script::{Enqueue, Leave, Meet, Names, Release, Renew, Seed};
+use super::script::{self, Names};
 use crate::backend::redis::fault;
 use crate::backend::{Attempt, Renewal};
 use crate::types::clock::boot_time;
@@ -38,19 +38,18 @@ pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
     let holder = attempt(key, origin, 1);
     let waiter = attempt(key, origin, 2);
     let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];
-    let release = Release { attempt: &holder, taken_for: None, next: None };
     vec![
         Step::command("acquiring a lock", command::set_lock(&holder)),
         // Before it is counted up, so that it has an end.
-        Step::script("seeding a fence counter", names.command(&Seed::alone(&holder))),
+        Step::script("seeding a fence counter", script::seed(names, &holder, &[]).command),
         Step::command("counting up a fence counter", command::count(&names.namespace, &holder)),
-        Step::script("renewing a lock", names.command(&Renew(&renewals))),
-        Step::script("queueing for a lock", names.command(&Enqueue(&waiter))),
+        Step::script("renewing a lock", script::renew(names, &renewals).command),
+        Step::script("queueing for a lock", script::enqueue(names, &waiter).command),
         // The waiter has the lock then if it listens; leaving frees it.
-        Step::script("releasing a lock", names.command(&release)),
-        Step::script("leaving a queue", names.command(&Leave(&waiter))),
-        Step::script("acquiring a free lock from a queue", names.command(&Enqueue(&waiter))),
-        Step::script("leaving with a lock", names.command(&Leave(&waiter))),
+        Step::script("releasing a lock", script::release(names, &holder, None, None).command),
+        Step::script("leaving a queue", script::leave(names, &waiter).command),
+        Step::script("acquiring a free lock from a queue", script::enqueue(names, &waiter).command),
+        Step::script("leaving with a lock", script::leave(names, &waiter).command),
     ]
 }
 
@@ -65,13 +64,10 @@ pub(crate) fn meetings(names: &Names, prefix: &str) -> Vec<Step> {
     let mut slots = HashSet::new();
     tried.retain(|attempt| slots.insert(attempt.slot));
     let met = tried.iter().flat_map(|attempt| {
-        let meet = Meet(slice::from_ref(attempt));
-        [
-            Step::command(MARKING, command::mark(namespace, attempt)),
-            Step::script(MEETING, names.command(&meet)),
-        ]
+        let meet = script::meet(names, slice::from_ref(attempt));
+        [Step::command(MARKING, command::mark(namespace, attempt)), Step::script(MEETING, meet)]
     });
-    let all = (!tried.is_empty()).then(|| Step::script(GATHERING, names.command(&Meet(&tried))));
+    let all = (!tried.is_empty()).then(|| Step::script(GATHERING, script::meet(names, &tried)));
     let clean =
         |attempt: &Arc<Attempt>| Step::command(CLEANING, command::unmark(namespace, attempt));
     met.chain(all).chain(tried.iter().map(clean)).collect()
