@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 use self::connect::hosts::is_scheme;
 use self::route::{Ran, Router};
 use self::topology::Topology;
-use self::verbs::{Acquire, AnyTaken, Enqueue, Inspect, Leave, ReleaseTo, Transfer};
+use self::verbs::{Acquire, AnyTaken, Enqueue, Leave, ReleaseTo, Transfer};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Epoch, Events, Fault, Grant,
     Release, Renewal, Renewed, Reply, Settings,
@@ -250,7 +250,7 @@ impl Backend for Redis {
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         let router = self.router.clone();
-        Box::pin(async move { Ok(router.run(Slot::of(&key), &Inspect(&key)).await?.found) })
+        Box::pin(async move { router.inspect(&key).await })
     }
 
     fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool> {

@@ -5,23 +5,22 @@ use std::sync::Arc;
 use super::batch::acquire::acquire;
 use super::batch::releases;
 use super::fault;
-use super::route::{Router, Verb};
+use super::route::{Keys, Request, Router, send_one};
 use super::wire::command;
 use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
 use super::wire::permits::Asker;
-use super::wire::script::{self, QueueReply};
+use super::wire::script::{self, Call, QueueReply};
 use crate::backend::{self, Acquisition, Attempt, Enqueued, Fault, Grant, Renewed};
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
-use crate::types::owner::Held;
 
 pub(super) struct Acquire<'a>(pub(super) &'a Attempt);
 
-impl Verb for Acquire<'_> {
+impl Request for Acquire<'_> {
     type Found = Acquisition;
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<Acquisition, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Acquisition, Failed> {
         acquire(connection, self.0).await
     }
 
@@ -46,7 +45,7 @@ impl Verb for Acquire<'_> {
 async fn own_first(router: &Router, attempt: &Attempt) -> Result<Vec<Arc<Attempt>>, Failed> {
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for permit in attempt.permits() {
-        let held = router.inspect_in_parts(&permit.key).await?;
+        let held = router.inspect(&permit.key).await?;
         let is_own = held.is_some_and(|held| held.owner.text() == permit.owner.as_ref());
         if is_own { &mut own } else { &mut others }.push(permit);
     }
@@ -56,10 +55,14 @@ async fn own_first(router: &Router, attempt: &Attempt) -> Result<Vec<Arc<Attempt
 
 pub(super) struct Release<'a>(pub(super) &'a Arc<Attempt>);
 
-impl Verb for Release<'_> {
+impl Request for Release<'_> {
     type Found = backend::Release;
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<backend::Release, Failed> {
+    async fn send(
+        &self,
+        connection: &Arc<Connection>,
+        _: bool,
+    ) -> Result<backend::Release, Failed> {
         match Asker::of(self.0) {
             None => releases::release(connection, self.0).await,
             Some(asker) => Box::pin(release_any(connection, asker)).await,
@@ -96,10 +99,10 @@ pub(super) struct ReleaseTo<'a> {
     pub(super) next: &'a Attempt,
 }
 
-impl Verb for ReleaseTo<'_> {
+impl Request for ReleaseTo<'_> {
     type Found = (backend::Release, Option<Grant>);
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<Self::Found, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Self::Found, Failed> {
         let Self { router, attempt, next } = *self;
         router.topology.start_listening_for(next);
         let sent = boot_time();
@@ -120,10 +123,10 @@ pub(super) struct Enqueue<'a> {
     pub(super) attempt: &'a Arc<Attempt>,
 }
 
-impl Verb for Enqueue<'_> {
+impl Request for Enqueue<'_> {
     type Found = Enqueued;
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<Enqueued, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Enqueued, Failed> {
         let Self { router, attempt } = *self;
         router.topology.listen_for(attempt).await;
         if attempt.is_withdrawn() {
@@ -166,10 +169,10 @@ impl Verb for Enqueue<'_> {
 
 pub(super) struct Leave<'a>(pub(super) &'a Attempt);
 
-impl Verb for Leave<'_> {
+impl Request for Leave<'_> {
     type Found = ();
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<(), Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<(), Failed> {
         match Asker::of(self.0) {
             None => connection.run(script::leave(&connection.names, self.0)).await,
             Some(asker) => connection.run(asker.leave(&connection.names)).await.map(drop),
@@ -193,47 +196,30 @@ pub(super) struct Transfer<'a> {
     pub(super) to: &'a Attempt,
 }
 
-impl Verb for Transfer<'_> {
+impl Request for Transfer<'_> {
     type Found = Renewed;
+    const KEYS: Keys = Keys::One;
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<Renewed, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, is_asking: bool) -> Result<Renewed, Failed> {
         let now = boot_time();
         let since = self.to.mark_sent(now);
-        let call = script::transfer(&connection.names, self.from, self.to);
-        let reply = connection.evaluate(&call.command).await?;
-        (call.read)(reply).map_err(|error| {
+        let Call { command, read } = script::transfer(&connection.names, self.from, self.to);
+        let reply = send_one(connection, command, is_asking).await?;
+        read(reply).map_err(|error| {
             // As of an acquisition.
             let proves_absence = since == now && !fault::is_no_answer(&error);
             connection.failed(&error).map(|fault| Fault { proves_absence, ..fault })
         })
-    }
-
-    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Renewed, Failed> {
-        Ok(router.transfer_in_parts(self.from, self.to).await?)
-    }
-}
-
-pub(super) struct Inspect<'a>(pub(super) &'a LockKey);
-
-impl Verb for Inspect<'_> {
-    type Found = Option<Held>;
-
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<Option<Held>, Failed> {
-        connection.run(script::inspect(&connection.names, self.0)).await
-    }
-
-    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Option<Held>, Failed> {
-        Ok(router.inspect_in_parts(self.0).await?)
     }
 }
 
 /// Whether anything is under one of these keys, which are in one slot.
 pub(super) struct AnyTaken<'a>(pub(super) &'a [LockKey]);
 
-impl Verb for AnyTaken<'_> {
+impl Request for AnyTaken<'_> {
     type Found = bool;
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<bool, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<bool, Failed> {
         let reply = connection.evaluate(&command::count_taken(self.0)).await?;
         let taken = command::integer(&reply).map_err(|error| connection.failed(&error))?;
         Ok(taken > 0)
@@ -241,7 +227,7 @@ impl Verb for AnyTaken<'_> {
 
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<bool, Failed> {
         for key in self.0 {
-            if router.inspect_in_parts(key).await?.is_some() {
+            if router.inspect(key).await?.is_some() {
                 return Ok(true);
             }
         }

@@ -7,7 +7,7 @@ use ::redis::{Cmd, FromRedisValue, Value};
 use super::queue;
 use crate::backend::redis::Redis;
 use crate::backend::redis::pubsub::revocations;
-use crate::backend::redis::route::{Ran, Verb, sure};
+use crate::backend::redis::route::{Ran, Request, sure};
 use crate::backend::redis::wire::command::{integer, pipeline};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
@@ -82,10 +82,10 @@ struct Publish<'a> {
     text: &'a str,
 }
 
-impl Verb for Publish<'_> {
+impl Request for Publish<'_> {
     type Found = u64;
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<u64, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<u64, Failed> {
         let publish = Cmd::new().arg("PUBLISH").arg(self.channel).arg(self.text).to_owned();
         let count = Cmd::new().arg("PUBSUB").arg("NUMSUB").arg(self.channel).to_owned();
         let [heard, counted] = connection.two([publish, count]).await?;
@@ -99,10 +99,10 @@ impl Verb for Publish<'_> {
 /// The whole value of a key.
 struct Read<'a>(&'a LockKey);
 
-impl Verb for Read<'_> {
+impl Request for Read<'_> {
     type Found = Option<Vec<u8>>;
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<Self::Found, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Self::Found, Failed> {
         let get = Cmd::new().arg("GET").arg(self.0.as_str()).to_owned();
         let replies = connection.call(&pipeline([get])).await?;
         let value = replies.into_iter().next().unwrap_or(Value::Nil).extract_error();
@@ -116,10 +116,10 @@ struct Forcing<'a> {
     owner: &'a [u8],
 }
 
-impl Verb for Forcing<'_> {
+impl Request for Forcing<'_> {
     type Found = Release;
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<Release, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Release, Failed> {
         connection.run(script::force(&connection.names, self.of, self.owner)).await
     }
 }

@@ -62,12 +62,7 @@ impl Request for Confirmation<'_> {
     type Found = Renewed;
     const KEYS: Keys = Keys::One;
 
-    async fn send(
-        &self,
-        _: &Router,
-        connection: &Arc<Connection>,
-        is_asking: bool,
-    ) -> Result<Renewed, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, is_asking: bool) -> Result<Renewed, Failed> {
         if is_asking {
             Box::pin(confirm_moving(connection, self.0)).await
         } else {

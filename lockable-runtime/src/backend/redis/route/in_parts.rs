@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ::redis::{Cmd, RedisError, RedisResult, Value};
 
-use super::{Keys, Ran, Request, Router, Verb, sure};
+use super::{Keys, Ran, Request, Router, sure};
 use crate::backend::redis::fault;
 use crate::backend::redis::topology::server::Server;
 use crate::backend::redis::wire::command::{self, Locked};
@@ -117,20 +117,9 @@ impl Router {
         self.send(attempt.slot, Server::lockers, &free).await.map(drop)
     }
 
-    pub(crate) async fn inspect_in_parts(&self, key: &LockKey) -> Result<Option<Held>, Fault> {
+    pub(crate) async fn inspect(&self, key: &LockKey) -> Result<Option<Held>, Fault> {
         let inspect = one(|names: &Names| script::inspect(names, key));
         self.send(Slot::of(key), Server::lockers, &inspect).await.map(|ran| ran.found)
-    }
-
-    /// There is one key, so it is done as always.
-    pub(crate) async fn transfer_in_parts(
-        &self,
-        from: &Attempt,
-        to: &Attempt,
-    ) -> Result<Renewed, Fault> {
-        to.mark_sent(boot_time());
-        let transfer = one(|names: &Names| script::transfer(names, from, to));
-        self.send(from.slot, Server::lockers, &transfer).await.map(|ran| ran.found)
     }
 
     pub(super) async fn renew_in_parts(&self, renewal: &Renewal) -> Result<Renewed, Fault> {
@@ -164,10 +153,10 @@ struct Checks<'a> {
     commands: &'a [Cmd],
 }
 
-impl Verb for Checks<'_> {
+impl Request for Checks<'_> {
     type Found = Vec<Value>;
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<Vec<Value>, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Vec<Value>, Failed> {
         let together = command::pipeline(self.commands.iter().cloned());
         let replies = connection.call_in_time(&together).await;
         // A connection that gives no answer in time is not used again.
@@ -197,12 +186,7 @@ where
     type Found = T;
     const KEYS: Keys = Keys::One;
 
-    async fn send(
-        &self,
-        _: &Router,
-        connection: &Arc<Connection>,
-        is_asking: bool,
-    ) -> Result<T, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, is_asking: bool) -> Result<T, Failed> {
         let Call { command, read } = (self.0)(&connection.names);
         let reply = send_one(connection, command, is_asking).await?;
         match elsewhere(connection, &reply) {
@@ -218,10 +202,13 @@ fn plain<T>(command: Cmd, read: impl FnOnce(&Value) -> RedisResult<T>) -> Call<i
 }
 
 /// `ASKING` counts for the next command of the connection, so both go in one write.
-async fn send_one(connection: &Connection, command: Cmd, is_asking: bool) -> Result<Value, Fault> {
+pub(crate) async fn send_one(
+    connection: &Connection,
+    command: Cmd,
+    is_asking: bool,
+) -> Result<Value, Fault> {
     if !is_asking {
-        let reply = connection.call(&command::pipeline([command])).await?.pop();
-        return Ok(reply.unwrap_or(Value::Nil));
+        return connection.evaluate(&command).await;
     }
     let [asking, reply] = connection.two([command::asking(), command]).await?;
     let is_refused = matches!(asking, Value::ServerError(_));

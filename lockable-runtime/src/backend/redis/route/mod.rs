@@ -22,6 +22,8 @@ mod hops;
 mod in_parts;
 mod renewals;
 
+pub(super) use self::in_parts::send_one;
+
 /// Sends requests to the servers of a table.
 #[derive(Clone)]
 pub(super) struct Router {
@@ -47,7 +49,7 @@ pub(crate) enum Before<T> {
 
 /// How many keys a request is about, all of one slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keys {
+pub(super) enum Keys {
     /// While its slot moves, the request can follow its key.
     One,
     /// While their slot moves, they may be apart.
@@ -57,16 +59,20 @@ enum Keys {
 /// Over which of its connections a server gets a request.
 type Over = fn(&Server) -> &Connections;
 
-/// What is done with a lock, on the server that has it.
-pub(super) trait Verb: Sync {
+/// A request to the server that has a slot. It may be repeated: the owner token makes the second one find what the first
+/// one did.
+pub(super) trait Request: Sync {
     type Found: Send;
+    const KEYS: Keys = Keys::Several;
 
-    fn whole(
+    /// `is_asking` is whether the slot only moves to that server; never for a request about several keys.
+    fn send(
         &self,
         connection: &Arc<Connection>,
+        is_asking: bool,
     ) -> impl Future<Output = Result<Self::Found, Failed>> + Send;
 
-    /// The same where the slot moves key by key, for which the request has failed.
+    /// The same by requests about one key each, where the slot moves key by key, for which this one has failed.
     fn in_parts(
         &self,
         _: &Router,
@@ -76,43 +82,14 @@ pub(super) trait Verb: Sync {
     }
 }
 
-/// A request to one server. Verbs are requests about several keys, and their parts are about one.
-trait Request: Sync {
-    type Found: Send;
-    const KEYS: Keys;
-
-    /// `is_asking` is whether the slot only moves to that server.
-    fn send(
-        &self,
-        router: &Router,
-        connection: &Arc<Connection>,
-        is_asking: bool,
-    ) -> impl Future<Output = Result<Self::Found, Failed>> + Send;
-}
-
-impl<V: Verb> Request for V {
-    type Found = V::Found;
-    const KEYS: Keys = Keys::Several;
-
-    async fn send(
-        &self,
-        router: &Router,
-        connection: &Arc<Connection>,
-        _: bool,
-    ) -> Result<V::Found, Failed> {
-        match self.whole(connection).await {
-            Err(failed) if failed.is_moving() => Box::pin(self.in_parts(router, failed)).await,
-            found => found,
-        }
-    }
-}
-
 impl Router {
-    /// Runs the verb on the slot's server, or in parts where the slot moves key by key.
-    ///
-    /// Verbs may be repeated: the owner token makes the second request find what the first one did.
-    pub(super) async fn run<V: Verb>(&self, slot: Slot, verb: &V) -> Result<Ran<V::Found>, Fault> {
-        self.send(slot, Server::lockers, verb).await
+    /// Sends a request that changes or reads a lock.
+    pub(super) async fn run<R: Request>(
+        &self,
+        slot: Slot,
+        request: &R,
+    ) -> Result<Ran<R::Found>, Fault> {
+        self.send(slot, Server::lockers, request).await
     }
 
     /// Sends a request to the slot's server, over the connection of the calling task's runtime.
@@ -143,7 +120,7 @@ impl Router {
         loop {
             let connection = self.connection(slot, over, &mut hops).await?;
             // Pinned here, because each future around them would take their space once more.
-            let answer = pin!(request.send(self, &connection, hops.is_asking()));
+            let answer = pin!(self.send_to(&connection, request, hops.is_asking()));
             let answer = pin!(connection.unless_abandoned(answer));
             before = match self.topology.doubting(answer).await {
                 Some(Ok(found)) if !connection.is_abandoned() => {
@@ -162,6 +139,21 @@ impl Router {
                     before
                 }
             };
+        }
+    }
+
+    /// Sends a request to one server, or its parts where the slot moves key by key.
+    async fn send_to<R: Request>(
+        &self,
+        connection: &Arc<Connection>,
+        request: &R,
+        is_asking: bool,
+    ) -> Result<R::Found, Failed> {
+        match request.send(connection, is_asking).await {
+            Err(failed) if R::KEYS == Keys::Several && failed.is_moving() => {
+                Box::pin(request.in_parts(self, failed)).await
+            }
+            found => found,
         }
     }
 

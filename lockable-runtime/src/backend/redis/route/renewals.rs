@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::{Router, Verb};
+use super::{Request, Router};
 use crate::backend::redis::batch::renewals;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::{Failed, Meaning};
@@ -139,11 +139,11 @@ impl Router {
 /// Renewals of one server, as far as is known.
 struct Together<'a>(&'a [Renewal]);
 
-impl Verb for Together<'_> {
+impl Request for Together<'_> {
     /// With the connection over which that was found.
     type Found = (Arc<Connection>, Vec<Result<Renewed, Failed>>);
 
-    async fn whole(&self, connection: &Arc<Connection>) -> Result<Self::Found, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Self::Found, Failed> {
         let renewed = renewals::renew(connection, self.0).await?;
         Ok((Arc::clone(connection), renewed))
     }
