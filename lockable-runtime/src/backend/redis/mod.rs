@@ -1,4 +1,4 @@
-//! Locks in Redis: the verbs as commands and scripts.
+//! Locks in Redis: the servers, and what runs on them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,21 +11,15 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
 use self::connect::hosts::is_scheme;
-use self::route::{Ran, Router};
+use self::route::Router;
 use self::topology::Topology;
-use self::verbs::{Acquire, AnyTaken, Enqueue, Leave, ReleaseTo, Transfer};
-use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Epoch, Events, Fault, Grant,
-    Release, Renewal, Renewed, Reply, Settings,
-};
+use super::{Attempt, Backend as _, Checkup, Environment, Events, Fault, Reply, Settings};
 use crate::background::background;
 use crate::check::Role;
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::{LockError, LockErrorKind};
-use crate::types::key::LockKey;
-use crate::types::owner::Held;
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, ReleasedBy};
+use crate::types::token::ReleasedBy;
 
 mod admin;
 mod batch;
@@ -39,12 +33,10 @@ mod topology;
 mod verbs;
 mod wire;
 
-pub(crate) use self::route::sure;
-
 #[cfg(test)]
 pub(crate) use self::connect::address::Address;
 #[cfg(test)]
-pub(crate) use self::route::Before;
+pub(crate) use self::route::{Before, sure};
 #[cfg(test)]
 pub(crate) use self::topology::latest_releases::LatestReleases;
 
@@ -120,147 +112,10 @@ impl Redis {
             if attempt.was_queued() { left.await } else { Ok(()) }
         })
     }
-
-    /// The grant, once it counts, for as long as the epoch lasts in which it was made.
-    async fn confirmed(
-        &self,
-        attempt: Arc<Attempt>,
-        grant: Grant,
-        epoch: Option<Arc<Epoch>>,
-    ) -> Result<Grant, Fault> {
-        if self.router.confirms() {
-            let permit = grant.permit().cloned().map(|permit| attempt.with_permit(permit));
-            Box::pin(self.router.confirm(permit.unwrap_or(attempt))).await?;
-        }
-        Ok(grant.of_epoch(epoch))
-    }
-
-    /// A release was answered, or a withdrawal.
-    fn ended(&self, attempt: Arc<Attempt>, found: Release) {
-        if let (Release::Released, Some(latest)) = (found, &self.topology().latest_releases) {
-            latest.add(attempt, boot_time());
-        }
-    }
 }
 
 /// How many releases are repeated at a time: a few batches, so that other calls come between.
 const MAX_REPEATED_AT_ONCE: usize = 128;
-
-impl Backend for Redis {
-    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
-        let this = self.clone();
-        Box::pin(async move {
-            let Ran { found, epoch, .. } =
-                this.router.run(attempt.slot, &Acquire(&attempt)).await?;
-            match found {
-                Acquisition::Granted(grant) => {
-                    this.confirmed(attempt, grant, epoch).await.map(Acquisition::Granted)
-                }
-                found => Ok(found),
-            }
-        })
-    }
-
-    fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
-        let this = self.clone();
-        Box::pin(async move {
-            let ran = this.router.run(attempt.slot, &verbs::Release(&attempt)).await?;
-            let found = sure(ran.found, &ran.before, this.name())?;
-            this.ended(attempt, found);
-            Ok(found)
-        })
-    }
-
-    fn release_to(
-        &self,
-        attempt: Arc<Attempt>,
-        next: Arc<Attempt>,
-    ) -> Reply<(Release, Option<Grant>)> {
-        let this = self.clone();
-        Box::pin(async move {
-            let release = ReleaseTo { router: &this.router, attempt: &attempt, next: &next };
-            let Ran { found, before, epoch } = this.router.run(attempt.slot, &release).await?;
-            let (found, grant) = found;
-            let found = sure(found, &before.map(|(found, _)| found), this.name())?;
-            this.ended(attempt, found);
-            let grant = match grant {
-                // One that does not count is as if it were not known: its line asks again.
-                Some(grant) => this.confirmed(next, grant, epoch).await.ok(),
-                None => None,
-            };
-            Ok((found, grant))
-        })
-    }
-
-    fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
-        let this = self.clone();
-        Box::pin(async move {
-            let enqueue = Enqueue { router: &this.router, attempt: &attempt };
-            let Ran { found, epoch, .. } = this.router.run(attempt.slot, &enqueue).await?;
-            match found {
-                Enqueued::Granted(grant) => {
-                    this.confirmed(attempt, grant, epoch).await.map(Enqueued::Granted)
-                }
-                waiting => Ok(waiting),
-            }
-        })
-    }
-
-    fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
-        let this = self.clone();
-        Box::pin(async move {
-            this.router.run(attempt.slot, &Leave(&attempt)).await?;
-            this.ended(attempt, Release::Released);
-            Ok(())
-        })
-    }
-
-    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
-        self.report_to(events);
-        let router = self.router.clone();
-        Box::pin(async move { router.topology.listen(origin).await })
-    }
-
-    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
-        let router = self.router.clone();
-        Box::pin(async move {
-            let outcomes = router.renew(&renewals).await;
-            if router.confirms() {
-                return Ok(router.confirm_each(renewals, outcomes).await);
-            }
-            Ok(outcomes)
-        })
-    }
-
-    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
-        let router = self.router.clone();
-        Box::pin(async move {
-            let found = router.run(from.slot, &Transfer { from: &from, to: &to }).await?.found;
-            if found == Renewed::Held && router.confirms() {
-                Box::pin(router.confirm(to)).await?;
-            }
-            Ok(found)
-        })
-    }
-
-    fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64> {
-        let router = self.router.clone();
-        Box::pin(async move { router.count(&attempt).await })
-    }
-
-    fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
-        let router = self.router.clone();
-        Box::pin(async move { router.inspect(&key).await })
-    }
-
-    fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool> {
-        let router = self.router.clone();
-        Box::pin(async move {
-            let Some(slot) = keys.first().map(Slot::of) else { return Ok(false) };
-            Ok(router.run(slot, &AnyTaken(&keys)).await?.found)
-        })
-    }
-}
 
 impl Environment for Redis {
     fn name(&self) -> &str {

@@ -1,21 +1,166 @@
-//! The verbs of a lock, each as one request and, while its slot moves key by key, in parts.
+//! The verbs of a lock in Redis, each as one request and, while its slot moves key by key, in parts.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::batch::acquire::acquire;
 use super::batch::releases;
-use super::fault;
-use super::route::{Keys, Request, Router, send_one};
+use super::route::{Keys, Ran, Request, Router, send_one, sure};
 use super::wire::command;
 use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
 use super::wire::permits::Asker;
 use super::wire::script::{self, Call, QueueReply};
-use crate::backend::{self, Acquisition, Attempt, Enqueued, Fault, Grant, Renewed};
+use super::{Redis, fault};
+use crate::backend::{
+    Acquisition, Attempt, Backend, Enqueued, Environment as _, Epoch, Events, Fault, Grant,
+    Release, Renewal, Renewed, Reply,
+};
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
+use crate::types::owner::Held;
+use crate::types::slot::Slot;
+use crate::types::token::Origin;
 
-pub(super) struct Acquire<'a>(pub(super) &'a Attempt);
+impl Backend for Redis {
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+        let this = self.clone();
+        Box::pin(async move {
+            let Ran { found, epoch, .. } =
+                this.router.run(attempt.slot, &Acquire(&attempt)).await?;
+            match found {
+                Acquisition::Granted(grant) => {
+                    this.confirmed(attempt, grant, epoch).await.map(Acquisition::Granted)
+                }
+                found => Ok(found),
+            }
+        })
+    }
+
+    fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
+        let this = self.clone();
+        Box::pin(async move {
+            let ran = this.router.run(attempt.slot, &ReleaseOne(&attempt)).await?;
+            let found = sure(ran.found, &ran.before, this.name())?;
+            this.ended(attempt, found);
+            Ok(found)
+        })
+    }
+
+    fn release_to(
+        &self,
+        attempt: Arc<Attempt>,
+        next: Arc<Attempt>,
+    ) -> Reply<(Release, Option<Grant>)> {
+        let this = self.clone();
+        Box::pin(async move {
+            let release = ReleaseTo { router: &this.router, attempt: &attempt, next: &next };
+            let Ran { found, before, epoch } = this.router.run(attempt.slot, &release).await?;
+            let (found, grant) = found;
+            let found = sure(found, &before.map(|(found, _)| found), this.name())?;
+            this.ended(attempt, found);
+            let grant = match grant {
+                // One that does not count is as if it were not known: its line asks again.
+                Some(grant) => this.confirmed(next, grant, epoch).await.ok(),
+                None => None,
+            };
+            Ok((found, grant))
+        })
+    }
+
+    fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
+        let this = self.clone();
+        Box::pin(async move {
+            let enqueue = Enqueue { router: &this.router, attempt: &attempt };
+            let Ran { found, epoch, .. } = this.router.run(attempt.slot, &enqueue).await?;
+            match found {
+                Enqueued::Granted(grant) => {
+                    this.confirmed(attempt, grant, epoch).await.map(Enqueued::Granted)
+                }
+                waiting => Ok(waiting),
+            }
+        })
+    }
+
+    fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
+        let this = self.clone();
+        Box::pin(async move {
+            this.router.run(attempt.slot, &Leave(&attempt)).await?;
+            this.ended(attempt, Release::Released);
+            Ok(())
+        })
+    }
+
+    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
+        self.report_to(events);
+        let router = self.router.clone();
+        Box::pin(async move { router.topology.listen(origin).await })
+    }
+
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
+        let router = self.router.clone();
+        Box::pin(async move {
+            let outcomes = router.renew(&renewals).await;
+            if router.confirms() {
+                return Ok(router.confirm_each(renewals, outcomes).await);
+            }
+            Ok(outcomes)
+        })
+    }
+
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
+        let router = self.router.clone();
+        Box::pin(async move {
+            let found = router.run(from.slot, &Transfer { from: &from, to: &to }).await?.found;
+            if found == Renewed::Held && router.confirms() {
+                Box::pin(router.confirm(to)).await?;
+            }
+            Ok(found)
+        })
+    }
+
+    fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64> {
+        let router = self.router.clone();
+        Box::pin(async move { router.count(&attempt).await })
+    }
+
+    fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
+        let router = self.router.clone();
+        Box::pin(async move { router.inspect(&key).await })
+    }
+
+    fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool> {
+        let router = self.router.clone();
+        Box::pin(async move {
+            let Some(slot) = keys.first().map(Slot::of) else { return Ok(false) };
+            Ok(router.run(slot, &AnyTaken(&keys)).await?.found)
+        })
+    }
+}
+
+impl Redis {
+    /// The grant, once it counts, for as long as the epoch lasts in which it was made.
+    async fn confirmed(
+        &self,
+        attempt: Arc<Attempt>,
+        grant: Grant,
+        epoch: Option<Arc<Epoch>>,
+    ) -> Result<Grant, Fault> {
+        if self.router.confirms() {
+            let permit = grant.permit().cloned().map(|permit| attempt.with_permit(permit));
+            Box::pin(self.router.confirm(permit.unwrap_or(attempt))).await?;
+        }
+        Ok(grant.of_epoch(epoch))
+    }
+
+    /// A release was answered, or a withdrawal.
+    fn ended(&self, attempt: Arc<Attempt>, found: Release) {
+        if let (Release::Released, Some(latest)) = (found, &self.topology().latest_releases) {
+            latest.add(attempt, boot_time());
+        }
+    }
+}
+
+struct Acquire<'a>(&'a Attempt);
 
 impl Request for Acquire<'_> {
     type Found = Acquisition;
@@ -53,30 +198,26 @@ async fn own_first(router: &Router, attempt: &Attempt) -> Result<Vec<Arc<Attempt
     Ok(own)
 }
 
-pub(super) struct Release<'a>(pub(super) &'a Arc<Attempt>);
+struct ReleaseOne<'a>(&'a Arc<Attempt>);
 
-impl Request for Release<'_> {
-    type Found = backend::Release;
+impl Request for ReleaseOne<'_> {
+    type Found = Release;
 
-    async fn send(
-        &self,
-        connection: &Arc<Connection>,
-        _: bool,
-    ) -> Result<backend::Release, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Release, Failed> {
         match Asker::of(self.0) {
             None => releases::release(connection, self.0).await,
             Some(asker) => Box::pin(release_any(connection, asker)).await,
         }
     }
 
-    async fn in_parts(&self, router: &Router, _: Failed) -> Result<backend::Release, Failed> {
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Release, Failed> {
         if self.0.lane.is_none() {
             return Ok(router.release_in_parts(self.0).await?);
         }
-        let mut released = backend::Release::Absent;
+        let mut released = Release::Absent;
         for attempt in self.0.permits() {
-            if router.release_in_parts(&attempt).await? == backend::Release::Released {
-                released = backend::Release::Released;
+            if router.release_in_parts(&attempt).await? == Release::Released {
+                released = Release::Released;
             }
         }
         Ok(released)
@@ -84,23 +225,20 @@ impl Request for Release<'_> {
 }
 
 /// Ends whatever an attempt has been granted of which no answer says which permit it is.
-async fn release_any(
-    connection: &Connection,
-    asker: Asker<'_>,
-) -> Result<backend::Release, Failed> {
+async fn release_any(connection: &Connection, asker: Asker<'_>) -> Result<Release, Failed> {
     let had = connection.run(asker.leave(&connection.names)).await?;
-    Ok(if had { backend::Release::Released } else { backend::Release::Absent })
+    Ok(if had { Release::Released } else { Release::Absent })
 }
 
 /// A release that queues another attempt of this process.
-pub(super) struct ReleaseTo<'a> {
-    pub(super) router: &'a Router,
-    pub(super) attempt: &'a Attempt,
-    pub(super) next: &'a Attempt,
+struct ReleaseTo<'a> {
+    router: &'a Router,
+    attempt: &'a Attempt,
+    next: &'a Attempt,
 }
 
 impl Request for ReleaseTo<'_> {
-    type Found = (backend::Release, Option<Grant>);
+    type Found = (Release, Option<Grant>);
 
     async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Self::Found, Failed> {
         let Self { router, attempt, next } = *self;
@@ -118,9 +256,9 @@ impl Request for ReleaseTo<'_> {
 }
 
 /// Acquires the lock when the attempt's turn has come, or queues the attempt.
-pub(super) struct Enqueue<'a> {
-    pub(super) router: &'a Router,
-    pub(super) attempt: &'a Arc<Attempt>,
+struct Enqueue<'a> {
+    router: &'a Router,
+    attempt: &'a Arc<Attempt>,
 }
 
 impl Request for Enqueue<'_> {
@@ -167,7 +305,7 @@ impl Request for Enqueue<'_> {
     }
 }
 
-pub(super) struct Leave<'a>(pub(super) &'a Attempt);
+struct Leave<'a>(&'a Attempt);
 
 impl Request for Leave<'_> {
     type Found = ();
@@ -191,9 +329,9 @@ impl Request for Leave<'_> {
 }
 
 /// Gives the lock from one owner token to another.
-pub(super) struct Transfer<'a> {
-    pub(super) from: &'a Attempt,
-    pub(super) to: &'a Attempt,
+struct Transfer<'a> {
+    from: &'a Attempt,
+    to: &'a Attempt,
 }
 
 impl Request for Transfer<'_> {
@@ -214,7 +352,7 @@ impl Request for Transfer<'_> {
 }
 
 /// Whether anything is under one of these keys, which are in one slot.
-pub(super) struct AnyTaken<'a>(pub(super) &'a [LockKey]);
+struct AnyTaken<'a>(&'a [LockKey]);
 
 impl Request for AnyTaken<'_> {
     type Found = bool;
