@@ -156,7 +156,7 @@ async fn permits_that_are_given_back_together_have_a_token_each() {
     let server = Server::start();
     let (wake, wake_ups) = channel();
     let mut verbs = Verbs::open_impatient(&server.url(), LONG).unwrap();
-    verbs.listen(wake).await.unwrap();
+    verbs.listen(wake);
     let [holder, first, second] =
         [(); 3].map(|()| verbs.attempt_for_permit("{k}", 2, LONG).unwrap());
     for permit in ["{k}#1", "{k}#2"] {

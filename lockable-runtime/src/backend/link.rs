@@ -97,12 +97,6 @@ impl Link {
         if due > now { due.after(self.recheck_delay) } else { due }
     }
 
-    /// How long a line waits that is to wait for so long.
-    #[cfg(lockable_internals)]
-    pub(crate) fn longer(&self, pause: Duration) -> Duration {
-        pause + self.recheck_delay
-    }
-
     /// The answer about a lock of this slot within the command deadline, or the fault that none came.
     pub(crate) async fn ask<T>(&self, slot: Slot, reply: Reply<T>) -> Result<T, Fault> {
         self.question(slot, reply).answer().await

@@ -102,9 +102,6 @@ pub(crate) trait Backend: Environment + Administration + Revoking {
     /// Takes the attempt out of the queue; a lock that is its own meanwhile is passed to the next waiter.
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()>;
 
-    /// Reports every wake-up of that origin; answers once that is sure.
-    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()>;
-
     /// Who has the lock under a key, if there is a holder.
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>>;
 
@@ -136,8 +133,8 @@ pub(crate) trait Environment: Send + Sync + 'static {
     fn connect(&self) -> Reply<()>;
 
     /// Reports to this from now on what happens to connections, to renewed locks and to holders, where the backend
-    /// learns of that; the first one stays.
-    fn report_to(&self, events: Weak<dyn Events>);
+    /// learns of that, and the wake-ups of the attempts of that origin; the first one stays.
+    fn report_to(&self, origin: Origin, events: Weak<dyn Events>);
 
     /// Which of the backend's servers has these locks: the renewals of one server go together.
     fn place(&self, _: Slot) -> usize {

@@ -129,10 +129,6 @@ impl Backend for Arc<Slow> {
         })
     }
 
-    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
-        self.memory.listen(origin, events)
-    }
-
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         self.memory.inspect(key)
     }
@@ -207,8 +203,8 @@ impl Environment for Arc<Slow> {
         self.memory.connect()
     }
 
-    fn report_to(&self, events: Weak<dyn Events>) {
-        self.memory.report_to(events);
+    fn report_to(&self, origin: Origin, events: Weak<dyn Events>) {
+        self.memory.report_to(origin, events);
     }
 
     fn place(&self, slot: Slot) -> usize {

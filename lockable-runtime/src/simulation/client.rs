@@ -13,14 +13,14 @@ use super::life::sleep;
 use super::process::{Ask, Asked, NoAnswer, Process};
 use super::seats::Topology;
 use super::server::Does;
-use super::subscription::listen;
+use super::subscription::{PATIENCE, listen};
 use crate::backend::{
     self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
     Events, Fault, Grant, Memory, Page, Queued, Release, Renewal, Renewed, Reply, Reserved,
     Revocation, Revoking, Seen, sure,
 };
 use crate::check::Role;
-use crate::types::clock::{Moment, tokio_time};
+use crate::types::clock::{Moment, tokio_time, within};
 use crate::types::key::LockKey;
 use crate::types::owner::Held;
 use crate::types::selection::Selection;
@@ -269,6 +269,7 @@ impl Backend for Client {
         let process = Arc::clone(&self.0);
         Box::pin(async move {
             process.world.begins_request(&attempt);
+            let _heard: Option<()> = within(|| sleep(PATIENCE), listen(&process)).await;
             let found = process.enqueue(&attempt).await?;
             process.world.ends_request(&attempt);
             Ok(found)
@@ -293,14 +294,6 @@ impl Backend for Client {
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
         let process = Arc::clone(&self.0);
         Box::pin(async move { process.renew(renewals).await })
-    }
-
-    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
-        let process = Arc::clone(&self.0);
-        Box::pin(async move {
-            listen(&process, origin, events).await;
-            Ok(())
-        })
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
@@ -439,9 +432,9 @@ impl Environment for Client {
         Box::pin(async move { process.ready(process.servers()[0]).await.map(drop) })
     }
 
-    fn report_to(&self, events: Weak<dyn Events>) {
+    fn report_to(&self, origin: Origin, events: Weak<dyn Events>) {
         // The first one stays.
-        drop(self.0.events.set(events));
+        drop(self.0.events.set((origin, events)));
     }
 
     fn place(&self, slot: Slot) -> usize {

@@ -44,7 +44,7 @@ pub(super) struct Process {
     known: Mutex<Known>,
     pub(super) latest_releases: LatestReleases,
     /// What the process is reported to.
-    pub(super) events: OnceLock<Weak<dyn Events>>,
+    pub(super) events: OnceLock<(Origin, Weak<dyn Events>)>,
     subscription: Mutex<Subscription>,
     /// Over where the process has left a primary.
     epochs: Arc<Epochs>,
@@ -67,8 +67,7 @@ pub(super) struct Subscription {
     pub(super) is_confirmed: bool,
     /// Whether no message arrives, although the server sends them.
     pub(super) is_deaf: bool,
-    /// Of the first that was started.
-    pub(super) origin: Option<Origin>,
+    pub(super) is_started: bool,
 }
 
 impl Hops {
@@ -321,7 +320,7 @@ impl Process {
     }
 
     pub(super) fn events(&self) -> Option<Arc<dyn Events>> {
-        self.events.get()?.upgrade()
+        self.events.get()?.1.upgrade()
     }
 
     /// A server breaks all connections.
@@ -436,7 +435,7 @@ impl Process {
 
     /// Whether an owner token is that of a waiter of this process.
     pub(super) fn owns(&self, owner: &str) -> bool {
-        self.subscription().origin.is_some_and(|origin| origin.is_of(owner))
+        self.events.get().is_some_and(|(origin, _)| origin.is_of(owner))
     }
 
     pub(super) fn subscription(&self) -> MutexGuard<'_, Subscription> {

@@ -1,5 +1,6 @@
 //! The simulated subscription of a process, made again and again as `backend/redis/pubsub/wake_ups.rs` does.
 
+use std::mem;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,13 +10,15 @@ use tokio::sync::mpsc;
 use super::keys::lock_key;
 use super::mix::Lane;
 use super::process::Process;
-use super::world::answer;
-use crate::backend::{Backend, Events, WakeUp};
+use crate::backend::{Environment as _, Events, WakeUp};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::token::{Origin, OwnerToken};
 
 /// The pause between two subscriptions, as in the real backend.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// For how long a request waits for the subscription, as in the real backend.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The server's end of a subscription.
 struct Channel {
@@ -29,9 +32,10 @@ struct Message {
 }
 
 /// Makes sure that this process receives the wake-ups of its attempts; answers once that is confirmed.
-pub(super) async fn listen(process: &Arc<Process>, origin: Origin, events: Weak<dyn Events>) {
-    if process.subscription().origin.replace(origin).is_none() {
-        drop(tokio::spawn(subscribe_always(Arc::clone(process), origin, events)));
+pub(super) async fn listen(process: &Arc<Process>) {
+    let Some((origin, events)) = process.events.get() else { return };
+    if !mem::replace(&mut process.subscription().is_started, true) {
+        drop(tokio::spawn(subscribe_always(Arc::clone(process), *origin, Weak::clone(events))));
     }
     loop {
         let mut confirmed = pin!(process.confirmed.notified());
@@ -75,7 +79,7 @@ async fn subscribe(
         let (process, messages) = (Arc::clone(process), sender.clone());
         let channel = Arc::new(Channel { process: Arc::clone(&process), messages });
         let weak: Weak<Channel> = Arc::downgrade(&channel);
-        answer(process.world.store(server).listen(origin, weak));
+        process.world.store(server).report_to(origin, weak);
         channels.push(channel);
     }
     process.reach_process(Lane::Background).await;

@@ -171,6 +171,12 @@ pub(crate) fn error_discarded(error: &LockError) {
         "lock error discarded: the return type cannot carry it");
 }
 
+/// A server refuses the subscription on which wake-ups arrive; once for a server.
+pub(crate) fn unnotified(error: &str) {
+    warn!(name: "wait", target: TARGET, error,
+        "waiting calls get no notifications and poll about once a second");
+}
+
 /// A locker was made whose URL has settings for other programs.
 pub(crate) fn settings_ignored(names: &[String]) {
     if !names.is_empty() {

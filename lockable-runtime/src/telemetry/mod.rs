@@ -165,7 +165,7 @@
 
 pub(crate) use self::acquiring::{
     Acquiring, Waiting, acquisition_failed, error_discarded, found_done, settings_ignored, skipped,
-    wait_limit_reached, waits_behind, waits_long,
+    unnotified, wait_limit_reached, waits_behind, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{

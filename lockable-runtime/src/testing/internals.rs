@@ -311,13 +311,10 @@ impl Verbs {
     }
 
     /// Sends the wake-ups of the waiters of this process.
-    ///
-    /// # Errors
-    /// The backend's.
-    pub async fn listen(&mut self, wake_ups: Sender<WakeUpOf>) -> Result<(), LockError> {
+    pub fn listen(&mut self, wake_ups: Sender<WakeUpOf>) {
         let listener = self.listener.insert(Arc::new(Sending(wake_ups)));
         let events = Arc::downgrade(listener) as Weak<dyn Events>;
-        self.backend.listen(self.origin, events).await.map_err(Fault::into_error)
+        self.backend.report_to(self.origin, events);
     }
 
     /// What the holder wrote, and for how long it has the lock.

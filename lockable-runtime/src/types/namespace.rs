@@ -146,6 +146,14 @@ impl Channels {
         }
     }
 
+    /// The command that subscribes to one.
+    pub(crate) fn subscribe(self) -> &'static str {
+        match self {
+            Self::Plain => "subscribe",
+            Self::Sharded => "ssubscribe",
+        }
+    }
+
     /// The command of `PUBSUB` that counts who is subscribed to one.
     pub(crate) fn count(self) -> &'static str {
         match self {

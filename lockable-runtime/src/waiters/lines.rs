@@ -5,12 +5,12 @@ use std::sync::{Arc, Weak};
 use tokio::sync::oneshot;
 
 use super::holders::Holders;
-use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, RECHECK_INTERVAL, Waiter};
+use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, Waiter};
 use crate::backend::{Attempt, Enqueued, Events, Fault, Link, Revocation, Verb, WakeUp};
 use crate::lease::schedule::Cause;
 use crate::releaser::{Known, Releaser};
-use crate::types::clock::{Moment, within};
-use crate::types::error::{LockError, LockErrorKind};
+use crate::types::clock::Moment;
+use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::owner::NumberOfWaiter;
@@ -42,7 +42,7 @@ impl Lines {
             this: Weak::clone(this),
         });
         let events = Weak::clone(&lines.this) as Weak<dyn Events>;
-        lines.link.backend.report_to(events);
+        lines.link.backend.report_to(origin, events);
         lines
     }
 
@@ -165,18 +165,9 @@ impl Lines {
 
     /// Asks for the turn of an attempt, or for its place in the queue.
     ///
-    /// The subscription comes first:
-    /// 1. the process subscribes to the channel of its wake-ups, and the server confirms it;
-    /// 2. the question is sent, and the attempt is queued;
-    /// 3. the wake-up is published, and received.
-    ///
-    /// The other way round, a wake-up between the two would reach no process.
-    /// Tests: `a_call_hears_of_the_first_grant_at_once`, `an_unconfirmed_subscription_costs_at_most_one_recheck`.
+    /// The backend listens first: a wake-up that is published before that would reach no process.
     async fn ask(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
         let mut open = Open { lines: &self, attempt: &attempt, is_answered: false };
-        if let Err(refused) = self.listens(&attempt).await {
-            return open.failed(&refused);
-        }
         let enqueued = self.link.backend.enqueue(Arc::clone(&attempt));
         let mut question = self.link.question(attempt.slot, enqueued);
         match question.answer_once_sent(&attempt).await {
@@ -187,25 +178,6 @@ impl Lines {
         // A late answer still says what the question was granted, and nothing else does.
         if let Some(Ok(answer)) = question.late_answer(GIVE_UP_AFTER).await {
             open.answered(&answer);
-        }
-    }
-
-    /// Makes sure, before the first question, that wake-ups are heard.
-    ///
-    /// A place that no message reaches is passed over, and asks again: so only a refusal is an error here.
-    async fn listens(&self, attempt: &Attempt) -> Result<(), Fault> {
-        if attempt.sent_at().is_some() {
-            return Ok(());
-        }
-        let backend = &self.link.backend;
-        let events = Weak::clone(&self.this) as Weak<dyn Events>;
-        let patience = RECHECK_INTERVAL;
-        #[cfg(lockable_internals)]
-        let patience = self.link.longer(patience);
-        let heard = within(|| backend.timer(patience), backend.listen(self.origin, events));
-        match heard.await {
-            Some(Err(fault)) if fault.kind == LockErrorKind::Refused => Err(fault),
-            _ => Ok(()),
         }
     }
 }

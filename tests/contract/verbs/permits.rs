@@ -152,7 +152,7 @@ impl Side {
         let mut processes = [open(), open(), open()];
         let (sender, wake_ups) = channel();
         for process in &mut processes[..2] {
-            process.listen(sender.clone()).await.unwrap();
+            process.listen(sender.clone());
         }
         let (attempts, numbers) = (HashMap::new(), HashMap::new());
         Self { processes, wake_ups, attempts, numbers, latest: 0, tokens: Vec::new() }

@@ -41,7 +41,7 @@ async fn a_question_leaves_an_extended_permit_as_long_as_it_is() {
 async fn a_release_gives_the_one_it_is_kept_for_a_whole_lease() {
     let (server, mut verbs) = server_and_verbs();
     let (admin, (wake, woken)) = (server.admin(), channel());
-    verbs.listen(wake).await.unwrap();
+    verbs.listen(wake);
     let [held, next] = [(); 2].map(|()| verbs.attempt("k", LEASE, None).unwrap());
     verbs.acquire(&held).await.unwrap().unwrap();
     assert!(matches!(verbs.enqueue(&next).await.unwrap(), Place::Queued(_)));

@@ -50,7 +50,7 @@ impl Side {
         let mut processes: Vec<_> = (0..PROCESSES).map(|_| Verbs::open(url).unwrap()).collect();
         let (wake, wake_ups) = channel();
         for listening in &mut processes[..LISTENING] {
-            runtime.block_on(listening.listen(wake.clone())).unwrap();
+            listening.listen(wake.clone());
         }
         let (keys, asked, numbers) = (Default::default(), Vec::new(), HashMap::new());
         Self { processes, runtime, keys, asked, numbers, wake_ups, tokens: Tokens::none() }

@@ -313,7 +313,7 @@ async fn a_token_counted_after_the_loss_of_a_turn_is_no_holders() {
 #[tokio::test]
 async fn a_call_that_a_release_queues_joins_its_channel() {
     let mut scene = Scene::begin(LONG).await;
-    scene.verbs.listen(channel().0).await.unwrap();
+    scene.verbs.listen(channel().0);
     let next = scene.verbs.attempt(&scene.key, LONG, None).unwrap();
     let pattern = format!("lockable:grant:{}:*", &next.owner()[..16]);
     let admin = scene.admin(0);

@@ -104,7 +104,7 @@ impl Place {
         match self {
             Self::Look => scene.admin(0).del(&scene.fence()),
             Self::Leave => drop(scene.verbs.enqueue(&scene.attempt).await.unwrap()),
-            Self::Subscribe => scene.verbs.listen(channel().0).await.unwrap(),
+            Self::Subscribe => scene.verbs.listen(channel().0),
             Self::ReleaseLost => {
                 scene.admin(0).del(&scene.key);
                 ready.holder = Some(scene.held().await);

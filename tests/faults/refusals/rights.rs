@@ -127,7 +127,7 @@ async fn a_missing_right_to_subscribe_is_named_to_those_who_wait() {
 async fn without_the_right_to_publish_waiters_keep_their_places() {
     let server = server_without(&[]);
     let mut verbs = Verbs::open_impatient(&url(&server), LONG).unwrap();
-    verbs.listen(channel().0).await.unwrap();
+    verbs.listen(channel().0);
     let [holder, first, second] = [(); 3].map(|()| verbs.attempt(KEY, LONG, None).unwrap());
     verbs.acquire(&holder).await.unwrap().expect("no one has the lock");
     for waiter in [&first, &second] {

@@ -20,7 +20,7 @@ pub(super) struct Change<'a> {
     /// Its lock is there only while it lasts.
     place: &'a mut Place,
     counting: &'a mut Counting,
-    listeners: &'a [(Origin, Weak<dyn Events>)],
+    lockers: &'a [(Origin, Weak<dyn Events>)],
     now: Moment,
     /// The wake-up of whom this has kept the lock for; it is sent when the state is unlocked.
     hand_off: Option<HandOff>,
@@ -56,8 +56,8 @@ impl<'a> Change<'a> {
             place.lock = None;
         }
         let counting = &mut state.counting;
-        let listeners = &state.listeners;
-        Self { permit, place, counting, listeners, now, hand_off: None }
+        let lockers = &state.lockers;
+        Self { permit, place, counting, lockers, now, hand_off: None }
     }
 
     /// Whether an attempt that asks may have it, or the first of the waiters.
@@ -244,7 +244,7 @@ impl<'a> Change<'a> {
     }
 
     fn listener(&self, owner: &OwnerToken) -> Option<Arc<dyn Events>> {
-        let of_owner = self.listeners.iter().find(|(origin, _)| origin.is_of(owner.as_ref()));
+        let of_owner = self.lockers.iter().find(|(origin, _)| origin.is_of(owner.as_ref()));
         of_owner.and_then(|(_, listener)| listener.upgrade())
     }
 

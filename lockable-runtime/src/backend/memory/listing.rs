@@ -42,9 +42,8 @@ impl Administration for Arc<Memory> {
             let state = store.state();
             let queued = |attempt: &Arc<Attempt>| {
                 let owner = attempt.owner.as_ref().to_owned();
-                let mut listeners = state.listeners.iter();
-                let listener = listeners.find(|(origin, _)| origin.is_of(&owner));
-                let is_listening = listener.is_some_and(|(_, hook)| hook.strong_count() > 0);
+                let locker = state.lockers.iter().find(|(origin, _)| origin.is_of(&owner));
+                let is_listening = locker.is_some_and(|(_, events)| events.strong_count() > 0);
                 Queued { owner, is_listening: Some(is_listening) }
             };
             Ok(state.queue(&key).map(queued).collect())

@@ -207,15 +207,6 @@ impl Backend for Arc<Memory> {
         self.reply(attempt.key.clone(), move |change| change.leave(&attempt))
     }
 
-    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
-        let listeners = &mut self.state().listeners;
-        listeners.retain(|(_, other)| other.strong_count() > 0);
-        if !listeners.iter().any(|(other, _)| *other == origin) {
-            listeners.push((origin, events));
-        }
-        Box::pin(ready(Ok(())))
-    }
-
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         self.reply(key, |change| change.inspect())
     }
@@ -264,10 +255,10 @@ impl Environment for Arc<Memory> {
     }
 
     /// There is no connection that could break, and none but this process changes a lock.
-    fn report_to(&self, events: Weak<dyn Events>) {
+    fn report_to(&self, origin: Origin, events: Weak<dyn Events>) {
         let lockers = &mut self.state().lockers;
-        lockers.retain(|other| other.strong_count() > 0);
-        lockers.push(events);
+        lockers.retain(|(_, other)| other.strong_count() > 0);
+        lockers.push((origin, events));
     }
 
     fn unanswered(&self, _: Slot, waited: Duration) -> Fault {

@@ -1,6 +1,6 @@
 //! What an operator sends to a holder, in this process.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::Memory;
 use crate::backend::{Audience, Release, Reply, Revocation, Revoking};
@@ -11,7 +11,8 @@ impl Revoking for Arc<Memory> {
     fn send(&self, revocation: Revocation) -> Reply<Audience> {
         let store = Arc::clone(self);
         Box::pin(async move {
-            let lockers: Vec<_> = store.state().lockers.iter().filter_map(Weak::upgrade).collect();
+            let lockers: Vec<_> =
+                store.state().lockers.iter().filter_map(|(_, it)| it.upgrade()).collect();
             for locker in &lockers {
                 locker.on_revocation(&revocation);
             }

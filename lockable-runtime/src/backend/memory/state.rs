@@ -29,10 +29,8 @@ pub(super) struct State {
     /// The queues of permits, by the key behind which their names have a number.
     pub(super) queues: HashMap<LockKey, VecDeque<Arc<Attempt>>>,
     pub(super) counting: Counting,
-    /// Who receives wake-ups, by the origin of the owner tokens.
-    pub(super) listeners: Vec<(Origin, Weak<dyn Events>)>,
-    /// Those that are sent what operators send.
-    pub(super) lockers: Vec<Weak<dyn Events>>,
+    /// Those that are sent what operators send, and the wake-ups of the owner tokens of their origins.
+    pub(super) lockers: Vec<(Origin, Weak<dyn Events>)>,
     /// Unused places are swept when there are this many of all.
     sweep_at: usize,
 }
@@ -43,7 +41,6 @@ impl State {
             places: HashMap::new(),
             queues: HashMap::new(),
             counting: Counting::start(),
-            listeners: Vec::new(),
             lockers: Vec::new(),
             sweep_at: SMALL,
         }

@@ -19,7 +19,7 @@ use crate::check::Role;
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::slot::Slot;
-use crate::types::token::ReleasedBy;
+use crate::types::token::{Origin, ReleasedBy};
 
 mod admin;
 mod batch;
@@ -158,7 +158,7 @@ impl Environment for Redis {
         })
     }
 
-    fn report_to(&self, events: Weak<dyn Events>) {
+    fn report_to(&self, _: Origin, events: Weak<dyn Events>) {
         self.topology().opener.reports.go_to(events);
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 
 mod replies;

@@ -1,6 +1,6 @@
 //! The verbs of a lock in Redis, each as one request and, while its slot moves key by key, in parts.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::batch::acquire::acquire;
 use super::batch::releases;
@@ -12,14 +12,13 @@ use super::wire::permits::Asker;
 use super::wire::script::{self, Call, QueueReply};
 use super::{Redis, fault};
 use crate::backend::{
-    Acquisition, Attempt, Backend, Enqueued, Environment as _, Epoch, Events, Fault, Grant,
-    Release, Renewal, Renewed, Reply,
+    Acquisition, Attempt, Backend, Enqueued, Environment as _, Epoch, Fault, Grant, Release,
+    Renewal, Renewed, Reply,
 };
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
 use crate::types::owner::Held;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 impl Backend for Redis {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
@@ -88,12 +87,6 @@ impl Backend for Redis {
             this.ended(attempt, Release::Released);
             Ok(())
         })
-    }
-
-    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
-        self.report_to(events);
-        let router = self.router.clone();
-        Box::pin(async move { router.topology.listen(origin).await })
     }
 
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {

@@ -7,6 +7,7 @@ use crate::backend::redis::connect::opener::Target;
 use crate::backend::redis::fault::{self, sentinel};
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
+use crate::types::namespace::Channels;
 
 /// A connection that could not be opened, or that broke.
 pub(super) fn connection(error: &RedisError, target: &Target) -> Finding {
@@ -77,19 +78,20 @@ pub(super) fn failed(name: &'static str, cause: &str, advice: &'static str) -> F
     Finding::new(Severity::Error, Code::OperationFailed, message).about(name).advise(advice)
 }
 
-/// What channels of a shard need, and a node of a cluster does not have, or not now.
-pub(super) fn no_channel(what: &str, cause: &str) -> Finding {
-    Finding::new(Severity::Warning, Code::NoShardChannel, unnotified(what, cause))
-}
-
-/// The same of one server.
-pub(super) fn no_wake_ups(what: &str, cause: &str) -> Finding {
-    let finding = Finding::new(Severity::Warning, Code::GrantNotReceived, unnotified(what, cause));
-    finding.advise("use a server that has `PUBLISH` and `PUBSUB NUMSUB`, also in scripts")
-}
-
-fn unnotified(what: &str, cause: &str) -> String {
-    format!(
+/// What wake-ups need, and the server does not have, or not now.
+pub(super) fn unnotified(channels: Channels, what: &str, cause: &str) -> Finding {
+    let code = match channels {
+        Channels::Plain => Code::GrantNotReceived,
+        Channels::Sharded => Code::NoShardChannel,
+    };
+    let message = format!(
         "waiting calls get no notifications and poll about once a second: {what} failed: {cause}"
-    )
+    );
+    Finding::new(Severity::Warning, code, message)
+}
+
+/// The same of one server that has no such commands.
+pub(super) fn no_wake_ups(what: &str, cause: &str) -> Finding {
+    let finding = unnotified(Channels::Plain, what, cause);
+    finding.advise("use a server that has `PUBLISH` and `PUBSUB NUMSUB`, also in scripts")
 }

@@ -24,7 +24,6 @@ mod seeds;
 mod sentinel;
 mod session;
 mod settings;
-mod shard_channel;
 mod subscription;
 
 /// Checks a server on connections of the check's own, until it gives no answer, and the Sentinels that name it; or

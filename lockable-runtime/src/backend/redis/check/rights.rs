@@ -197,7 +197,7 @@ impl Missing {
             && !fault::is_redirect(&error)
         {
             self.is_mute = true;
-            return Ok(Some(failures::no_channel(name, &fault::explain(&error).1)));
+            return Ok(Some(failures::unnotified(self.channels, name, &fault::explain(&error).1)));
         } else if let "publish" | "pubsub|numsub" = name {
             self.is_mute = true;
             return Ok(Some(failures::no_wake_ups(name, &fault::explain(&error).1)));

@@ -1,21 +1,25 @@
-//! Whether a grant that is published arrives.
+//! Whether a wake-up that is published arrives.
 
-use ::redis::{RedisResult, Value};
+use std::sync::Arc;
 
+use ::redis::RedisResult;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+use super::failures::unnotified;
 use super::rights::{Missing, revocations};
 use super::session::{Probe, Session};
-use super::shard_channel::ShardChannel;
 use crate::backend::redis::fault;
+use crate::backend::redis::pubsub::push_subscription::{ChannelRequest, PushSubscription};
 use crate::backend::redis::pubsub::subscription;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::namespace::Channels;
+use crate::types::slot::Slot;
 
 /// A subscription to the wake-ups of the probe.
-pub(super) enum Subscription {
-    /// On a channel of the whole server.
-    Plain(subscription::Subscription),
-    /// On one of the probe's slot.
-    Sharded(ShardChannel),
+pub(super) struct Subscription {
+    /// Ends when it is dropped.
+    _subscription: PushSubscription,
+    messages: UnboundedReceiver<String>,
 }
 
 impl Subscription {
@@ -26,48 +30,47 @@ impl Subscription {
         missing: &mut Missing,
         report: &mut Report,
     ) -> Option<Self> {
-        match session.opener.channels {
-            Channels::Plain => open(session, probe, missing, report).await.map(Self::Plain),
-            Channels::Sharded => {
-                hear_revocations(session, probe, missing).await;
-                ShardChannel::open(session, probe, missing, report).await.map(Self::Sharded)
+        hear_revocations(session, probe, missing).await;
+        let (opener, channels) = (session.opener, session.opener.channels);
+        let (sender, messages) = mpsc::unbounded_channel();
+        let hear = move |text: &str| {
+            // There is no receiver when the check is over.
+            let _over = sender.send(text.to_owned());
+        };
+        let ended = Arc::default();
+        let opening = PushSubscription::open(&session.target.client, channels, &ended, hear);
+        let answer = opener.within(opener.connect_deadline, opening).await;
+        let subscription = answered("connecting by RESP3", answer, channels, report)?;
+        let channel =
+            channels.of_wake_ups(&probe.names.namespace, probe.origin, Slot::of(&probe.key));
+        let commands = [channels.subscribe(), "ping"];
+        let requests = [ChannelRequest::Join(channel), ChannelRequest::Ping];
+        let asked = opener.within(opener.command_deadline, subscription.request(&requests)).await;
+        let Some(Ok(outcomes)) = asked else {
+            report.add([unnotified(channels, commands[0], "no answer")]);
+            return None;
+        };
+        let mut is_subscribed = true;
+        for (command, outcome) in commands.into_iter().zip(outcomes) {
+            let Err(error) = outcome else { continue };
+            is_subscribed &= command == "ping";
+            if fault::is_missing_right(&error) {
+                missing.add_of_subscription(probe, command, &error);
+            } else if !fault::is_redirect(&error) {
+                report.add([unnotified(channels, command, &fault::explain(&error).1)]);
             }
         }
+        is_subscribed.then_some(Self { _subscription: subscription, messages })
     }
 
-    /// Waits for the grant that the release has published.
+    /// Waits for the wake-up that the release has published.
     pub(super) async fn receive(mut self, session: &Session<'_>, probe: &Probe) -> Option<Finding> {
         let limit = session.opener.command_deadline;
-        let text = session.opener.within(limit, self.next()).await.flatten();
+        let text = session.opener.within(limit, self.messages.recv()).await.flatten();
         let is_received = text.is_some_and(|text| text.ends_with(probe.key.as_str()));
         let message = format!("a grant that was published did not arrive within {limit:?}");
-        (!is_received).then(|| not_received(message))
+        (!is_received).then(|| Finding::new(Severity::Error, Code::GrantNotReceived, message))
     }
-
-    /// The next message.
-    async fn next(&mut self) -> Option<String> {
-        match self {
-            Self::Plain(subscription) => subscription.next().await?.get_payload().ok(),
-            Self::Sharded(channel) => channel.next().await,
-        }
-    }
-}
-
-async fn open(
-    session: &Session<'_>,
-    probe: &Probe,
-    missing: &mut Missing,
-    report: &mut Report,
-) -> Option<subscription::Subscription> {
-    let opener = session.opener;
-    let channel = probe.names.namespace.channel(probe.origin);
-    let subscribing = subscription::Subscription::open(&session.target.client, channel);
-    let answer = opener.within(opener.connect_deadline, subscribing).await;
-    let mut subscription = succeeded("subscribe", answer, probe, missing, report)?;
-    let pong = opener.within(opener.command_deadline, subscription.ping()).await;
-    let pong = pong.map(|answer| answer.and_then(Value::extract_error));
-    succeeded("ping", pong, probe, missing, report);
-    Some(subscription)
 }
 
 /// Subscribes as a locker does whose holders may be asked to stop. Only a missing right is a finding: no lock
@@ -84,26 +87,16 @@ async fn hear_revocations(session: &Session<'_>, probe: &Probe, missing: &mut Mi
 }
 
 /// The answer; where there is none, or an error, the reason is added.
-fn succeeded<T>(
-    command: &str,
+fn answered<T>(
+    what: &str,
     answer: Option<RedisResult<T>>,
-    probe: &Probe,
-    missing: &mut Missing,
+    channels: Channels,
     report: &mut Report,
 ) -> Option<T> {
-    let failure = match answer {
+    match answer {
         Some(Ok(answer)) => return Some(answer),
-        Some(Err(error)) if fault::is_missing_right(&error) => {
-            missing.add_of_subscription(probe, command, &error);
-            return None;
-        }
-        Some(Err(error)) => format!("`{command}` failed: {}", fault::explain(&error).1),
-        None => format!("`{command}` was not answered in time"),
-    };
-    report.add([not_received(failure)]);
+        Some(Err(error)) => report.add([unnotified(channels, what, &fault::explain(&error).1)]),
+        None => report.add([unnotified(channels, what, "no answer in time")]),
+    }
     None
-}
-
-fn not_received(message: String) -> Finding {
-    Finding::new(Severity::Error, Code::GrantNotReceived, message)
 }

@@ -1,95 +1,390 @@
-//! The subscription on which this process receives wake-ups, apart from the connections that carry
-//! commands.
+//! The subscription on which this process receives the wake-ups of one server.
+//!
+//! See "How does a call wait in a cluster, by sharded pub/sub?" in DESIGN.md.
 
-use std::sync::{Mutex, PoisonError};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::watch;
+use ::redis::RedisResult;
+use tokio::sync::{Notify, oneshot};
 
-use super::kept::{End, Followed, Kept, Subscriber};
-use crate::backend::redis::connect::opener::Opener;
+use super::channel_set::{Change, Channel, ChannelSet};
+use super::kept::pause_after;
+use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
+use crate::backend::redis::pubsub::push_subscription::{ChannelRequest, PushEnd, PushSubscription};
 use crate::backend::{Fault, WakeUp};
+use crate::telemetry;
+use crate::types::clock::{Moment, boot_time, timer_on};
+use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
+use crate::types::namespace::Channels;
+use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken};
 
-/// The one subscription of a locker; there is none until a call waits.
-pub(crate) struct PlainWakeUps {
+/// How often the node is asked whether it lives, and the channels are left that no call has listened to since.
+/// A call that waits listens with each of its questions, which are less than a second apart.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// The pause before the next connection where the node has just answered: slots that move one right after the
+/// other cost one connection.
+const SHORT_PAUSE: Duration = Duration::from_millis(10);
+
+/// The pause after a server has refused the subscription, which only an operator can mend.
+const AFTER_REFUSAL: Duration = Duration::from_secs(5);
+
+/// How many connections in a row may end with a slot that has moved before one was of use: others may have
+/// moved meanwhile.
+const MAX_UNSUBSCRIBED: u32 = 3;
+
+/// The one subscription to a server; there is none until a call waits for a lock there. It ends a while after the last
+/// one of a cluster's node has stopped.
+pub(crate) struct WakeUps(Arc<Subscribed>);
+
+struct Subscribed {
     opener: Opener,
-    task: Mutex<Option<(Kept, Confirmed)>>,
+    state: Mutex<Listening>,
+    /// Notified when there is something to be sent, or the connection is over.
+    changed: Arc<Notify>,
 }
 
-/// Whether the subscription is confirmed; `None` before the first try has ended.
-type Confirmed = watch::Receiver<Option<Result<(), Fault>>>;
+type Confirmation = Result<(), Fault>;
 
-struct Receiver {
-    opener: Opener,
-    confirmed: watch::Sender<Option<Result<(), Fault>>>,
-    origin: Origin,
+#[derive(Default)]
+struct Listening {
+    channels: ChannelSet<oneshot::Sender<Confirmation>>,
+    task: Option<Task>,
+    /// The number of the last task.
+    number: u64,
+    /// Why there is no subscription, and until when none is tried.
+    refusal: Option<(Fault, Moment)>,
+    /// How many connections in a row have confirmed no channel.
+    in_vain: u32,
+    /// Whether it is known that the server refuses what wake-ups need.
+    is_refused: bool,
 }
 
-impl PlainWakeUps {
+/// The task that subscribes. One that is not the last any more changes nothing.
+struct Task {
+    number: u64,
+    /// Whether its connection is to be left.
+    is_abandoned: bool,
+}
+
+/// What a call finds that listens.
+enum Listened {
+    Confirmed,
+    Refused(Fault),
+    Asked(oneshot::Receiver<Confirmation>),
+}
+
+impl WakeUps {
     pub(crate) fn new(opener: Opener) -> Self {
-        Self { opener, task: Mutex::default() }
+        let state = Mutex::default();
+        Self(Arc::new(Subscribed { opener, state, changed: Arc::default() }))
     }
 
-    /// Answers once the subscription is confirmed.
-    pub(crate) async fn listen(&self, origin: Origin) -> Result<(), Fault> {
-        let mut confirmed = self.started(origin);
-        let confirmed = async {
-            let outcome = confirmed.wait_for(Option::is_some).await;
-            let outcome = outcome.ok().and_then(|outcome| outcome.clone());
-            outcome.unwrap_or_else(|| Err(fault::runtime_ended(&self.opener.server)))
-        };
-        self.opener.connecting(confirmed).await
+    /// Answers once the node has confirmed the channel of that origin for the locks of the slot.
+    ///
+    /// # Cancel safety
+    /// The channel is subscribed to also when the caller is dropped.
+    pub(crate) async fn listen(&self, slot: Slot, origin: Origin) -> Result<(), Fault> {
+        match self.0.find(slot, origin) {
+            Listened::Confirmed => Ok(()),
+            Listened::Refused(fault) => Err(fault),
+            Listened::Asked(confirmation) => {
+                let opener = &self.0.opener;
+                let confirmed = async {
+                    let confirmation = confirmation.await;
+                    confirmation.unwrap_or_else(|_| Err(fault::runtime_ended(&opener.server)))
+                };
+                opener.connecting(confirmed).await
+            }
+        }
     }
 
-    fn started(&self, origin: Origin) -> Confirmed {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = || {
-            let (confirmed, state) = watch::channel(None);
-            let opener = self.opener.clone();
-            let receiver = Receiver { opener, confirmed, origin };
-            (Kept::spawn(&self.opener.timers, receiver), state)
-        };
-        task.get_or_insert_with(start).1.clone()
+    /// The same without waiting for the answer.
+    pub(crate) fn start_listening(&self, slot: Slot, origin: Origin) {
+        let _found: Listened = self.0.find(slot, origin);
+    }
+
+    /// The node has no slots any more: the subscription ends, and every line there asks. The next call that listens
+    /// starts another one.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.0.state();
+        let Some(task) = &mut state.task else { return };
+        task.is_abandoned = true;
+        let listeners = state.channels.give_up();
+        drop(state);
+        confirm(listeners, &Err(no_slots(&self.0.opener.server)));
+        self.0.changed.notify_one();
     }
 }
 
-impl Subscriber for Receiver {
-    async fn serve(&mut self) -> End {
-        let opener = &self.opener;
-        let channel = opener.namespace.channel(self.origin);
-        let mut subscription = match Followed::open(opener, channel).await {
-            Ok(subscription) => subscription,
-            Err(fault) => {
-                self.confirmed.send_replace(Some(Err(fault)));
-                return End::Failed;
-            }
-        };
-        self.confirmed.send_replace(Some(Ok(())));
-        // What was published meanwhile is lost.
-        if let Some(events) = opener.reports.events() {
-            events.on_resubscribed(&|_| true);
+impl Subscribed {
+    fn find(self: &Arc<Self>, slot: Slot, origin: Origin) -> Listened {
+        let channel =
+            Channel { slot: if self.is_plain() { Slot::default() } else { slot }, origin };
+        let mut state = self.state();
+        if state.channels.is_confirmed(channel) {
+            return Listened::Confirmed;
         }
-        let end = subscription.pass_on(opener, |message| {
-            let text = message.get_payload::<String>().ok();
-            if let Some(wake_up) = text.and_then(|text| wake_up(&text))
-                && let Some(events) = opener.reports.events()
-            {
+        if let Some(fault) = state.refusal() {
+            return Listened::Refused(fault);
+        }
+        let (listener, confirmation) = oneshot::channel();
+        state.channels.join(channel, listener);
+        if state.task.is_none() {
+            state.number += 1;
+            state.task = Some(Task { number: state.number, is_abandoned: false });
+            let running = Arc::clone(self).run(state.number);
+            // This runtime outlives the callers'.
+            drop(self.opener.timers.spawn(running));
+        }
+        drop(state);
+        self.changed.notify_one();
+        Listened::Asked(confirmation)
+    }
+
+    /// Subscribes, and again when that is lost, until no call waits for a lock of this node.
+    async fn run(self: Arc<Self>, number: u64) {
+        loop {
+            let epoch = self.opener.demotion.epoch();
+            let opened = self.opener.connecting(self.open()).await;
+            let (target, subscription) = match opened {
+                Ok(opened) => opened,
+                Err(fault) => return self.failed(number, &fault),
+            };
+            let serving = self.serve(number, &target.server, &subscription);
+            // A server that has become a replica publishes nothing more.
+            let end = epoch.unless_over(target.unless_over(serving)).await.flatten();
+            let Some(end) = end.unwrap_or(Some(PushEnd::Unsubscribed)) else { return };
+            drop(subscription);
+            if !self.lost(number, end, &target.server) {
+                return;
+            }
+            let pause = if end == PushEnd::Broken { pause_after(0) } else { SHORT_PAUSE };
+            timer_on(&self.opener.timers, pause).await;
+            if !self.is_needed(number) {
+                return;
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<(Target, PushSubscription), Fault> {
+        let login = self.opener.login().await?;
+        let target = self.opener.target(&login).await?;
+        let reports = self.opener.reports.clone();
+        let hear = move |text: &str| {
+            if let (Some(wake_up), Some(events)) = (wake_up(text), reports.events()) {
                 events.on_wake_up(wake_up);
             }
-        });
-        let end = end.await;
-        self.confirmed.send_replace(None);
-        if matches!(end, End::Broken) {
-            opener.reports.broken(&fault::broke(&opener.server));
-        }
-        end
+        };
+        let opening =
+            PushSubscription::open(&target.client, self.opener.channels, &self.changed, hear);
+        let opened = target.unless_over(opening).await.ok_or_else(|| no_slots(&target.server))?;
+        let subscription = opened.map_err(|error| {
+            target.doubt();
+            fault::of_login(&target.server, &error, target.login_advice)
+        })?;
+        Ok((target, subscription))
     }
 
-    fn is_needed(&self) -> bool {
-        self.opener.reports.are_received()
+    /// Why the subscription was lost; `None` where it is not needed any more.
+    async fn serve(
+        &self,
+        number: u64,
+        server: &str,
+        subscription: &PushSubscription,
+    ) -> Option<PushEnd> {
+        let mut swept = boot_time();
+        loop {
+            if let Some(end) = subscription.end() {
+                return Some(end);
+            }
+            let is_abandoned = |state: MutexGuard<'_, Listening>| {
+                state.task.as_ref().is_some_and(|it| it.is_abandoned)
+            };
+            if self.current(number).is_some_and(is_abandoned) {
+                return Some(PushEnd::Unsubscribed);
+            }
+            let rest = SWEEP.saturating_sub(boot_time().since(swept));
+            let changes = self.changes(number, rest.is_zero())?;
+            let mut requests: Vec<_> = changes.iter().map(|change| self.request(*change)).collect();
+            if rest.is_zero() {
+                swept = boot_time();
+                requests.push(ChannelRequest::Ping);
+            }
+            if requests.is_empty() {
+                self.opener.within(rest, self.changed.notified()).await;
+                continue;
+            }
+            let limit = self.opener.command_deadline;
+            match self.opener.within(limit, subscription.request(&requests)).await {
+                Some(Ok(outcomes)) => self.answered(number, server, changes, outcomes),
+                Some(Err(end)) => return Some(end),
+                None => return Some(PushEnd::Broken),
+            }
+        }
     }
+
+    fn request(&self, change: Change) -> ChannelRequest {
+        let Opener { channels, namespace, .. } = &self.opener;
+        let name = |Channel { slot, origin }| channels.of_wake_ups(namespace, origin, slot);
+        match change {
+            Change::Join(channel) => ChannelRequest::Join(name(channel)),
+            Change::Leave(channel) => ChannelRequest::Leave(name(channel)),
+        }
+    }
+
+    /// What is to be sent; `None` where the task is over, as it is without channels.
+    fn changes(&self, number: u64, is_sweep: bool) -> Option<Vec<Change>> {
+        let mut state = self.current(number)?;
+        if is_sweep && !self.is_plain() {
+            state.channels.sweep();
+        }
+        if is_sweep && state.ends_without_channels() {
+            return None;
+        }
+        Some(state.channels.take_changes())
+    }
+
+    /// One outcome for each change, and perhaps one of the question whether the node lives. A channel that could
+    /// not be left ends with the connection.
+    fn answered(
+        &self,
+        number: u64,
+        server: &str,
+        changes: Vec<Change>,
+        outcomes: Vec<RedisResult<()>>,
+    ) {
+        let mut answers = Vec::new();
+        let mut is_elsewhere = false;
+        let Some(mut state) = self.current(number) else { return };
+        for (change, outcome) in changes.into_iter().zip(outcomes) {
+            let Change::Join(channel) = change else { continue };
+            match outcome {
+                Ok(()) => {
+                    state.in_vain = 0;
+                    answers.push((state.channels.confirmed(channel), Ok(())));
+                }
+                Err(error) => {
+                    is_elsewhere |= fault::leads_away(&error);
+                    let refused = fault::of(server, &error);
+                    state.take_note(&refused);
+                    answers.push((state.channels.refused(channel), Err(refused)));
+                }
+            }
+        }
+        drop(state);
+        for (listeners, confirmation) in answers {
+            confirm(listeners, &confirmation);
+        }
+        if is_elsewhere {
+            self.opener.reports.doubted();
+        }
+    }
+
+    /// There was no connection; calls that listen are answered so for a while.
+    fn failed(&self, number: u64, fault: &Fault) {
+        let Some(mut state) = self.current(number) else { return };
+        let is_refused = state.take_note(fault);
+        let pause = if is_refused { AFTER_REFUSAL } else { pause_after(state.in_vain) };
+        state.refusal = Some((fault.clone(), boot_time().after(pause)));
+        state.in_vain += 1;
+        state.task = None;
+        let listeners = state.channels.give_up();
+        drop(state);
+        confirm(listeners, &Err(fault.clone()));
+    }
+
+    /// The subscription is over, and what is published from now on is lost. Returns whether there may be another
+    /// one.
+    fn lost(&self, number: u64, end: PushEnd, server: &str) -> bool {
+        let Some(mut state) = self.current(number) else { return false };
+        let slots = state.channels.start_again(|listener| !listener.is_closed());
+        state.task = Some(Task { number, is_abandoned: false });
+        let tolerated = if end == PushEnd::Broken { 0 } else { MAX_UNSUBSCRIBED };
+        let is_hopeless = state.in_vain > tolerated;
+        state.in_vain += 1;
+        drop(state);
+        if is_hopeless {
+            self.failed(number, &broken(server));
+        }
+        self.opener.reports.doubted();
+        if let Some(events) = self.opener.reports.events() {
+            let concerns = |slot| self.is_plain() || slots.contains(&slot);
+            if end == PushEnd::Broken {
+                events.on_broken(&fault::broke(server), &concerns);
+            }
+            events.on_resubscribed(&concerns);
+        }
+        !is_hopeless
+    }
+
+    /// Whether one channel has the wake-ups of all slots. It is kept, so that the next call that waits has it at once.
+    fn is_plain(&self) -> bool {
+        self.opener.channels == Channels::Plain
+    }
+
+    fn is_needed(&self, number: u64) -> bool {
+        self.current(number).is_some_and(|mut state| !state.ends_without_channels())
+    }
+
+    /// The state, while that is the last task.
+    fn current(&self, number: u64) -> Option<MutexGuard<'_, Listening>> {
+        let state = self.state();
+        let is_last = state.task.as_ref()?.number == number;
+        is_last.then_some(state)
+    }
+
+    fn state(&self) -> MutexGuard<'_, Listening> {
+        // Nothing here panics between two assignments, so a panic elsewhere leaves it sound.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listening {
+    /// Why no connection is tried now.
+    fn refusal(&self) -> Option<Fault> {
+        let (fault, until) = self.refusal.as_ref()?;
+        (self.task.is_none() && boot_time() < *until).then(|| fault.clone())
+    }
+
+    /// Logs the first fault that only an operator can mend; returns whether this is such a fault.
+    fn take_note(&mut self, fault: &Fault) -> bool {
+        let is_refused = fault.kind == LockErrorKind::Refused;
+        if is_refused && !mem::replace(&mut self.is_refused, true) {
+            telemetry::unnotified(&fault.message);
+        }
+        is_refused
+    }
+
+    /// Whether there are none, so that the task ends; the next call that listens starts another one.
+    fn ends_without_channels(&mut self) -> bool {
+        let ends = self.channels.is_empty();
+        if ends {
+            self.channels.give_up();
+            self.task = None;
+        }
+        ends
+    }
+}
+
+fn confirm(listeners: Vec<oneshot::Sender<Confirmation>>, confirmation: &Confirmation) {
+    for listener in listeners {
+        // A call that has gone does not wait for it.
+        drop(listener.send(confirmation.clone()));
+    }
+}
+
+fn no_slots(server: &str) -> Fault {
+    Fault::unavailable(format!("{server}: the node has no slots any more"))
+}
+
+fn broken(server: &str) -> Fault {
+    Fault::unavailable(format!("{server}: the connection on which wake-ups arrive broke twice"))
 }
 
 /// A wake-up as the scripts publish it: `owner token \n lock key`.

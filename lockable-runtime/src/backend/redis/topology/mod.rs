@@ -241,19 +241,11 @@ impl Topology {
         Err(failed)
     }
 
-    /// Makes sure that every wake-up of that origin is reported, where one subscription brings those of all slots.
-    pub(super) async fn listen(&self, origin: Origin) -> Result<(), Fault> {
-        for server in self.seats.servers() {
-            server.wake_ups.listen(origin).await?;
-        }
-        Ok(())
-    }
-
     /// Makes sure that a wake-up for this attempt is received, if the slot's server lets it. Where it does not, the call
     /// finds its turn when it tries again, as it does once in a while in any case.
     pub(super) async fn listen_for(&self, attempt: &Attempt) {
         let Some((server, origin)) = self.listening(attempt) else { return };
-        let listening = server.wake_ups.listen_for(attempt.slot, origin);
+        let listening = server.wake_ups.listen(attempt.slot, origin);
         // The request itself is to be answered within a command deadline.
         let _heard: Option<Result<(), Fault>> =
             self.opener.within(self.opener.command_deadline / 2, listening).await;
@@ -267,9 +259,9 @@ impl Topology {
         }
     }
 
-    /// Where wake-ups for this attempt are published, if each slot has a channel of its own.
+    /// Where wake-ups for this attempt are published.
     fn listening(&self, attempt: &Attempt) -> Option<(Arc<Server>, Origin)> {
-        if !self.is_shared() || !self.opener.reports.are_received() {
+        if !self.opener.reports.are_received() {
             return None;
         }
         Some((self.server(attempt.slot)?, Origin::of(&attempt.owner)?))

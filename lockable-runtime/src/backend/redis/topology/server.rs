@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
-use crate::backend::redis::pubsub::WakeUps;
+use crate::backend::redis::pubsub::wake_ups::WakeUps;
 use crate::backend::redis::topology::connections::Connections;
 use crate::types::slot::Slot;
 

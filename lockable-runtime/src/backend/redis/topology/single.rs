@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::seats::Seats;
 use super::server::Server;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::pubsub::WakeUps;
+use crate::backend::redis::pubsub::wake_ups::WakeUps;
 use crate::backend::redis::topology::connections::Connections;
 use crate::types::slot::Slot;
 
@@ -16,7 +16,7 @@ impl Single {
         Self(Arc::new(Server {
             number: 0,
             node: None,
-            wake_ups: WakeUps::of_all_slots(opener.clone()),
+            wake_ups: WakeUps::new(opener.clone()),
             readers: Connections::new(opener.for_reading()),
             confirmers: Connections::new(opener.for_confirming()),
             connections: Connections::new(opener),

@@ -4,7 +4,9 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
-use crate::backend::{Attempt, Backend, Enqueued, Events, Grant, Memory, Release, Reply, WakeUp};
+use crate::backend::{
+    Attempt, Backend, Enqueued, Environment as _, Events, Grant, Memory, Release, Reply, WakeUp,
+};
 use crate::types::key::LockKey;
 use crate::types::token::Origin;
 
@@ -35,7 +37,7 @@ impl Store {
         let heard: [Arc<Heard>; 2] = Default::default();
         for (origin, heard) in origins.iter().zip(&heard) {
             let listener: Weak<Heard> = Arc::downgrade(heard);
-            answer(memory.listen(*origin, listener));
+            memory.report_to(*origin, listener);
         }
         Self { memory, origins, heard }
     }

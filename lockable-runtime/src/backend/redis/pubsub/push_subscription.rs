@@ -1,4 +1,4 @@
-//! A subscription to shard channels, apart from the connections that carry commands.
+//! A subscription that speaks RESP3, apart from the connections that carry commands.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,16 +8,22 @@ use tokio::sync::Notify;
 
 use crate::backend::redis::connect::client::Client;
 use crate::backend::redis::connect::driven::Driven;
+use crate::types::namespace::Channels;
 
-/// A connection that is subscribed to shard channels, and carries nothing else.
+const JOINED: [PushKind; 2] = [PushKind::Subscribe, PushKind::SSubscribe];
+const LEFT: [PushKind; 2] = [PushKind::Unsubscribe, PushKind::SUnsubscribe];
+const MESSAGES: [PushKind; 2] = [PushKind::Message, PushKind::SMessage];
+
+/// A connection that is subscribed to channels, and carries nothing else.
 ///
 /// A node that gives a slot away ends the subscriptions to its channels with the message that confirms an
 /// unsubscription. The client takes that for the answer to a request in flight, where there is one. So each
 /// answer is compared with its request, and at the first such message that was not asked for, the connection is
 /// not used any more.
-pub(crate) struct ShardSubscription {
+pub(crate) struct PushSubscription {
     driven: Driven,
     heard: Arc<Pushes>,
+    channels: Channels,
 }
 
 /// What is asked of the node.
@@ -32,17 +38,18 @@ pub(crate) enum ChannelRequest {
 
 /// Why a connection is not used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ShardEnd {
+pub(crate) enum PushEnd {
     /// The node has given a slot away, and has said so just now.
     Unsubscribed,
     Broken,
 }
 
-impl ShardSubscription {
+impl PushSubscription {
     /// Connects and logs in. `hear` gets each message that is published, on the runtime that drives the
     /// connection, and may not block. The connection's end is notified.
     pub(crate) async fn open(
         client: &Client,
+        channels: Channels,
         changed: &Arc<Notify>,
         hear: impl Fn(&str) + Send + Sync + 'static,
     ) -> RedisResult<Self> {
@@ -52,39 +59,41 @@ impl ShardSubscription {
             Some(text) => hear(text),
             None => pushed.on(&push),
         });
-        Ok(Self { driven: driven.await?, heard })
+        Ok(Self { driven: driven.await?, heard, channels })
     }
 
     /// Sends the requests in one go; an error of the server's is one of the outcomes.
     pub(crate) async fn request(
         &self,
         requests: &[ChannelRequest],
-    ) -> Result<Vec<RedisResult<()>>, ShardEnd> {
+    ) -> Result<Vec<RedisResult<()>>, PushEnd> {
         self.heard.known().leaving = leaving(requests);
         let mut pipeline = Pipeline::with_capacity(requests.len());
         for request in requests {
-            request.add_to(&mut pipeline);
+            request.add_to(self.channels, &mut pipeline);
         }
         let mut commands = self.driven.commands.clone();
         let replies = commands.send_packed_commands(&pipeline, 0, requests.len()).await;
         self.heard.known().leaving.clear();
-        let Ok(replies) = replies else { return Err(ShardEnd::Broken) };
+        let Ok(replies) = replies else { return Err(PushEnd::Broken) };
         let outcomes = requests.iter().zip(replies).map(|(request, reply)| request.outcome(reply));
-        outcomes.collect::<Option<_>>().ok_or(ShardEnd::Unsubscribed)
+        outcomes.collect::<Option<_>>().ok_or(PushEnd::Unsubscribed)
     }
 
     /// Why it is not used any more, if it is not.
-    pub(crate) fn end(&self) -> Option<ShardEnd> {
+    pub(crate) fn end(&self) -> Option<PushEnd> {
         self.heard.known().end
     }
 }
 
 impl ChannelRequest {
-    fn add_to(&self, pipeline: &mut Pipeline) {
-        match self {
-            Self::Join(channel) => pipeline.cmd("SSUBSCRIBE").arg(channel),
-            Self::Leave(channel) => pipeline.cmd("SUNSUBSCRIBE").arg(channel),
-            Self::Ping => pipeline.cmd("PING"),
+    fn add_to(&self, channels: Channels, pipeline: &mut Pipeline) {
+        match (self, channels) {
+            (Self::Join(channel), Channels::Plain) => pipeline.cmd("SUBSCRIBE").arg(channel),
+            (Self::Join(channel), Channels::Sharded) => pipeline.cmd("SSUBSCRIBE").arg(channel),
+            (Self::Leave(channel), Channels::Plain) => pipeline.cmd("UNSUBSCRIBE").arg(channel),
+            (Self::Leave(channel), Channels::Sharded) => pipeline.cmd("SUNSUBSCRIBE").arg(channel),
+            (Self::Ping, _) => pipeline.cmd("PING"),
         };
     }
 
@@ -93,8 +102,10 @@ impl ChannelRequest {
         match (self, reply) {
             // One to `PING`, too, shows that the node lives.
             (_, Value::ServerError(error)) => Some(Err(error.into())),
-            (Self::Join(channel), Value::Push { kind: PushKind::SSubscribe, data })
-            | (Self::Leave(channel), Value::Push { kind: PushKind::SUnsubscribe, data }) => {
+            (Self::Join(channel), Value::Push { kind, data }) if JOINED.contains(&kind) => {
+                (channel_of(&data) == Some(channel.as_str())).then_some(Ok(()))
+            }
+            (Self::Leave(channel), Value::Push { kind, data }) if LEFT.contains(&kind) => {
                 (channel_of(&data) == Some(channel.as_str())).then_some(Ok(()))
             }
             (Self::Ping, Value::Push { .. }) | (Self::Join(_) | Self::Leave(_), _) => None,
@@ -121,15 +132,17 @@ struct Pushes {
 struct Joined {
     /// The channels that are unsubscribed from by the requests in flight.
     leaving: HashSet<String>,
-    end: Option<ShardEnd>,
+    end: Option<PushEnd>,
 }
 
 impl Pushes {
     fn on(&self, push: &PushInfo) {
         let mut known = self.known();
         let end = match push.kind {
-            PushKind::Disconnection => ShardEnd::Broken,
-            PushKind::SUnsubscribe if !known.is_requested(&push.data) => ShardEnd::Unsubscribed,
+            PushKind::Disconnection => PushEnd::Broken,
+            ref kind if LEFT.contains(kind) && !known.is_requested(&push.data) => {
+                PushEnd::Unsubscribed
+            }
             _ => return,
         };
         known.end.get_or_insert(end);
@@ -151,7 +164,7 @@ impl Joined {
 }
 
 fn text_of_message(push: &PushInfo) -> Option<&str> {
-    let text = push.data.get(1).filter(|_| push.kind == PushKind::SMessage)?;
+    let text = push.data.get(1).filter(|_| MESSAGES.contains(&push.kind))?;
     text_of(text)
 }
 
@@ -218,8 +231,8 @@ mod tests {
         on("sunsubscribe", "a");
         assert_eq!(heard.known().end, None);
         on("sunsubscribe", "a");
-        assert_eq!(heard.known().end, Some(ShardEnd::Unsubscribed));
+        assert_eq!(heard.known().end, Some(PushEnd::Unsubscribed));
         heard.on(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
-        assert_eq!(heard.known().end, Some(ShardEnd::Unsubscribed));
+        assert_eq!(heard.known().end, Some(PushEnd::Unsubscribed));
     }
 }

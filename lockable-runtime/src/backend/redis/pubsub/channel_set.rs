@@ -1,4 +1,4 @@
-//! The shard channels of one node: which of them are subscribed to, and what changes that.
+//! The channels of one server: which of them are subscribed to, and what changes that.
 //!
 //! Without a connection, so that a test can bring the events in any order.
 
@@ -14,7 +14,7 @@ pub(crate) struct Channel {
     pub(crate) origin: Origin,
 }
 
-/// What is to be asked of the node.
+/// What is to be asked of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Join(Channel),
@@ -22,7 +22,7 @@ pub(crate) enum Change {
 }
 
 /// The channels that calls listen to. `L` is who waits until a channel is confirmed.
-pub(crate) struct ShardChannels<L> {
+pub(crate) struct ChannelSet<L> {
     known: HashMap<Channel, Membership<L>>,
     /// In the order in which they are sent: a channel may be left and joined again.
     changes: Vec<Change>,
@@ -35,7 +35,7 @@ enum Membership<L> {
     Confirmed { is_used: bool },
 }
 
-impl<L> ShardChannels<L> {
+impl<L> ChannelSet<L> {
     /// Whether the channel is confirmed; a call listens to it.
     pub(crate) fn is_confirmed(&mut self, channel: Channel) -> bool {
         match self.known.get_mut(&channel) {
@@ -127,7 +127,7 @@ impl<L> Membership<L> {
     }
 }
 
-impl<L> Default for ShardChannels<L> {
+impl<L> Default for ChannelSet<L> {
     fn default() -> Self {
         Self { known: HashMap::new(), changes: Vec::new() }
     }
@@ -143,7 +143,7 @@ mod tests {
         Channel { slot, origin: Origin::draw().unwrap() }
     }
 
-    fn confirmed(channels: &mut ShardChannels<u8>, channel: Channel) {
+    fn confirmed(channels: &mut ChannelSet<u8>, channel: Channel) {
         channels.join(channel, 0);
         assert_eq!(channels.take_changes(), [Change::Join(channel)]);
         assert_eq!(channels.confirmed(channel), [0]);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_channel_is_asked_for_once() {
-        let (mut channels, one) = (ShardChannels::default(), channel("a"));
+        let (mut channels, one) = (ChannelSet::default(), channel("a"));
         assert!(!channels.is_confirmed(one));
         channels.join(one, 1);
         channels.join(one, 2);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_refused_channel_is_asked_for_again() {
-        let (mut channels, one) = (ShardChannels::default(), channel("a"));
+        let (mut channels, one) = (ChannelSet::default(), channel("a"));
         channels.join(one, 1);
         channels.take_changes();
         assert_eq!(channels.refused(one), [1]);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn unused_channels_are_left_at_the_second_sweep() {
-        let (mut channels, one, other) = (ShardChannels::default(), channel("a"), channel("b"));
+        let (mut channels, one, other) = (ChannelSet::default(), channel("a"), channel("b"));
         confirmed(&mut channels, one);
         confirmed(&mut channels, other);
         channels.sweep();
@@ -193,7 +193,7 @@ mod tests {
     /// 3. Both are sent, in this order: the call waits for the second answer.
     #[test]
     fn a_call_that_races_with_a_sweep_listens() {
-        let (mut channels, one) = (ShardChannels::default(), channel("a"));
+        let (mut channels, one) = (ChannelSet::default(), channel("a"));
         confirmed(&mut channels, one);
         channels.sweep();
         channels.sweep();
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_new_connection_joins_what_is_waited_for() {
-        let (mut channels, one) = (ShardChannels::default(), channel("a"));
+        let (mut channels, one) = (ChannelSet::default(), channel("a"));
         let (other, gone) = (channel("b"), channel("c"));
         confirmed(&mut channels, one);
         channels.join(other, 1);
