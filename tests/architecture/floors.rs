@@ -38,7 +38,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("backend/memory", "outside listing nodes revoking permits mod change state"),
     (
         "backend/redis",
-        "admin mod verbs route check topology batch pubsub wire connect fences fault",
+        "admin verbs mod route check topology batch pubsub wire connect fences fault",
     ),
     ("backend/redis/route", "confirmations renewals in_parts mod hops"),
     (
@@ -50,12 +50,12 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("backend/redis/batch", "mod acquire releases renewals confirmations requests"),
     (
         "backend/redis/check",
-        "mod cluster examination rehearsal subscription shard_channel rights proxy settings \
+        "mod cluster examination rehearsal subscription rights proxy settings \
          group sentinel clock seeds session failures aim",
     ),
     (
         "backend/redis/pubsub",
-        "mod revocations shard_wake_ups shard_channels wake_ups kept shard_subscription subscription",
+        "mod revocations wake_ups channel_set kept push_subscription subscription",
     ),
     (
         "backend/redis/wire",

@@ -14,7 +14,7 @@ use lockable_runtime::{Locker, LockerBuilder};
 use lockable_tests::{Proxy, Server, ServerBuilder, Tls, cluster, wait};
 
 use crate::events;
-use crate::support::{LIMIT, LONG, ample, connect_ample, patient, server_and_proxy};
+use crate::support::{HELLO_3, LIMIT, LONG, ample, connect_ample, patient, server_and_proxy};
 use crate::waiting::support::queued;
 use tracing::Level;
 
@@ -279,6 +279,18 @@ async fn a_server_that_counts_no_subscribers_makes_calls_poll() {
     assert!(finding.advice().contains("PUBSUB NUMSUB"), "{report}");
 }
 
+/// Goal: a proxy that speaks RESP2 alone is no reason to have no locks, and no surprise.
+#[tokio::test]
+async fn a_proxy_without_resp3_makes_calls_poll() {
+    let server = sound().start();
+    let proxy = Proxy::start(&server);
+    proxy.misspell(Some(HELLO_3));
+    let report = check(&proxy.url()).await;
+    assert!(report.is_ok(), "{report}");
+    let finding = only(&report, Code::GrantNotReceived);
+    assert!(["poll", "RESP3"].iter().all(|word| finding.message().contains(word)), "{report}");
+}
+
 #[tokio::test]
 async fn unconfirmed_replicas_warn_and_a_replica_is_an_error() {
     let (primary, replica, other) = (sound().start(), sound().start(), sound().start());
@@ -345,13 +357,14 @@ async fn a_proxy_is_found() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_receives_nothing_is_an_error() {
+async fn a_subscription_that_is_not_confirmed_makes_calls_poll() {
     let server = sound().start();
     let proxy = Proxy::start(&server);
     proxy.hold_messages();
     let report = check_soon(&proxy.url()).await;
     assert_eq!(codes(&report), [Code::GrantNotReceived, Code::Proxy], "{report}");
-    assert!(!report.is_ok());
+    let finding = only(&report, Code::GrantNotReceived);
+    assert!(report.is_ok() && finding.message().contains("poll"), "{report}");
 }
 
 /// Goal: an address that leads to several servers does not pass for one.

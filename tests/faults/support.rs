@@ -64,6 +64,9 @@ pub(crate) fn is_unsure(error: &LockError) {
 }
 
 /// The name in the server of the lock that the tests call `k`.
+/// The begin of the command by which a client asks for RESP3, as it goes out.
+pub(crate) const HELLO_3: &str = "HELLO\r\n$1\r\n3";
+
 pub(crate) const KEY: &str = "disLock:k";
 
 /// The companion key that the fencing tokens of `k` come from.

@@ -15,6 +15,7 @@ mod longest_lease;
 mod minimum_hold;
 mod one_address;
 mod orphans;
+mod polling;
 mod subscriptions;
 pub(crate) mod support;
 mod turns;

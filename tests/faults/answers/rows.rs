@@ -47,7 +47,8 @@ pub(super) const ROWS: [Row; 34] = [
     row(Names("MOVED", ALWAYS), &PLACES, "fails", &[("done", &[Count, Look, Subscribe, Slots])]),
     row(Error("MOVED 1 nowhere", 1), FEW, "done", &[("fails", &[Renew])]),
     row(Asks, &PLACES, "done", &[]),
-    row(Names("ASK", 1), &PLACES, "done", &[]),
+    // One key is where the answer says; several may be apart.
+    row(Names("ASK", 1), &PLACES, "done", &[("lost", &[Inspect])]),
     // The parts of those are other commands.
     row(AsksInVain, &PLACES, "fails", &[("done", &[Count, Enqueue, Subscribe, Slots])]),
     row(Split, &PLACES, "done", &[]),

@@ -7,7 +7,9 @@ use lockable_runtime::__internals::Verbs;
 use lockable_runtime::LockErrorKind;
 use lockable_runtime::{LockError, Locker};
 use lockable_tests::{Server, wait};
+use tracing::Level;
 
+use crate::events;
 use crate::support::{
     FENCE, KEY, LIMIT, LONG, Runs, acl_rights, ample, connect_ample, decorated, everything, freed,
     now,
@@ -108,17 +110,20 @@ async fn a_missing_right_is_named_before_a_body_runs() {
     }
 }
 
-/// Goal: no call waits for a message that it may not hear.
+/// Goal: no call waits in silence for a message that it may not hear.
 #[tokio::test]
-async fn a_missing_right_to_subscribe_is_named_to_those_who_wait() {
+async fn without_the_right_to_subscribe_calls_poll_and_that_is_logged() {
+    events::listen();
     for right in ["+subscribe", "&lockable:*"] {
         let server = server_without(&[right]);
-        server.admin().set(KEY, "another's");
-        let locker = waiting::ample(&url(&server)).connect().await.unwrap();
-        assert!(locker.lock("k").try_acquire().await.unwrap().is_none(), "a try hears nothing");
-        let error = wait::ends(locker.lock("k").wait(LONG).acquire()).await.unwrap_err();
-        assert_refused(&error, "subscribe");
-        assert_eq!(error.key(), Some(KEY));
+        let locker = waiting::rechecking(&url(&server)).connect().await.unwrap();
+        let guard = locker.lock("k").acquire().await.unwrap();
+        let waiter = waiting::in_queue(&server, &connect_ample(&url(&server)).await).await;
+        let words = [server.addr().to_string(), "subscribe".to_owned(), "once a second".to_owned()];
+        let words = words.each_ref().map(String::as_str);
+        assert_eq!(events::logged_with(Level::WARN, &words), 1);
+        guard.release().await.unwrap();
+        waiting::is_served(waiter).await;
     }
 }
 

@@ -76,8 +76,6 @@ struct Kind {
     of_reader: &'static [&'static str],
     /// The rights that wake-ups need, and nothing else does.
     of_wake_ups: &'static [&'static str],
-    /// What follows where one of these is missing.
-    silence: (Severity, &'static str),
 }
 
 /// Permits need `mget` and `exists`, as do locks that are freed together, and fence counters that are seeded together `mget` and `copy`.
@@ -91,10 +89,9 @@ const OF_SERVER: Kind = Kind {
     ],
     of_reader: &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
     of_wake_ups: &["+publish", "+subscribe", "+pubsub|numsub"],
-    silence: (Severity::Error, "waiters receive no grant"),
 };
 
-/// What follows where a subscription is open, and nothing is published.
+/// What follows where no wake-up arrives.
 const POLLS: (Severity, &str) = (
     Severity::Warning,
     "waiting calls poll about once a second, so that a busy lock serves few of them",
@@ -114,7 +111,6 @@ const OF_NODE: Kind = Kind {
     ],
     of_reader: &["pttl LOCK", "time", "pubsub|shardnumsub CHANNEL", "asking", "cluster|slots"],
     of_wake_ups: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
-    silence: POLLS,
 };
 
 fn kind(channels: Channels) -> Kind {
@@ -293,8 +289,7 @@ impl Missing {
             "+asking" => {
                 (Severity::Warning, "a lock is unavailable while its slot moves to another node")
             }
-            "+publish" | "+pubsub|numsub" => POLLS,
-            rule if self.is_of_wake_ups(rule) => kind(self.channels).silence,
+            rule if self.is_of_wake_ups(rule) => POLLS,
             _ => (Severity::Error, "no lock can be acquired"),
         })
     }

@@ -30,8 +30,10 @@ impl Subscription {
         missing: &mut Missing,
         report: &mut Report,
     ) -> Option<Self> {
-        hear_revocations(session, probe, missing).await;
         let (opener, channels) = (session.opener, session.opener.channels);
+        if channels == Channels::Sharded {
+            hear_revocations(session, probe, missing).await;
+        }
         let (sender, messages) = mpsc::unbounded_channel();
         let hear = move |text: &str| {
             // There is no receiver when the check is over.
@@ -73,7 +75,7 @@ impl Subscription {
     }
 }
 
-/// Subscribes as a locker does whose holders may be asked to stop. Only a missing right is a finding: no lock
+/// Subscribes as a locker does whose holders may be asked to stop, by plain channels. Only a missing right is a finding: no lock
 /// depends on it.
 async fn hear_revocations(session: &Session<'_>, probe: &Probe, missing: &mut Missing) {
     let channel = revocations(&probe.namespace, probe.origin);

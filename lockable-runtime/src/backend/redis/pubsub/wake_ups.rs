@@ -2,11 +2,13 @@
 //!
 //! See "How does a call wait in a cluster, by sharded pub/sub?" in DESIGN.md.
 
+use std::collections::HashSet;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::redis::RedisResult;
+use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{Notify, oneshot};
 
 use super::channel_set::{Change, Channel, ChannelSet};
@@ -31,6 +33,9 @@ const SWEEP: Duration = Duration::from_secs(5);
 /// other cost one connection.
 const SHORT_PAUSE: Duration = Duration::from_millis(10);
 
+/// For how long a request waits at most until its channel is confirmed. What is confirmed later makes its line ask again.
+const PATIENCE: Duration = Duration::from_millis(800);
+
 /// The pause after a server has refused the subscription, which only an operator can mend.
 const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 
@@ -49,16 +54,14 @@ struct Subscribed {
     changed: Arc<Notify>,
 }
 
-type Confirmation = Result<(), Fault>;
-
 #[derive(Default)]
 struct Listening {
-    channels: ChannelSet<oneshot::Sender<Confirmation>>,
+    channels: ChannelSet<oneshot::Sender<()>>,
     task: Option<Task>,
     /// The number of the last task.
     number: u64,
-    /// Why there is no subscription, and until when none is tried.
-    refusal: Option<(Fault, Moment)>,
+    /// Until when no subscription is tried.
+    refused_until: Option<Moment>,
     /// How many connections in a row have confirmed no channel.
     in_vain: u32,
     /// Whether it is known that the server refuses what wake-ups need.
@@ -72,41 +75,27 @@ struct Task {
     is_abandoned: bool,
 }
 
-/// What a call finds that listens.
-enum Listened {
-    Confirmed,
-    Refused(Fault),
-    Asked(oneshot::Receiver<Confirmation>),
-}
-
 impl WakeUps {
     pub(crate) fn new(opener: Opener) -> Self {
         let state = Mutex::default();
         Self(Arc::new(Subscribed { opener, state, changed: Arc::default() }))
     }
 
-    /// Answers once the node has confirmed the channel of that origin for the locks of the slot.
+    /// Waits until the server has answered about the channel of that origin for the locks of the slot, and not for long.
     ///
     /// # Cancel safety
     /// The channel is subscribed to also when the caller is dropped.
-    pub(crate) async fn listen(&self, slot: Slot, origin: Origin) -> Result<(), Fault> {
-        match self.0.find(slot, origin) {
-            Listened::Confirmed => Ok(()),
-            Listened::Refused(fault) => Err(fault),
-            Listened::Asked(confirmation) => {
-                let opener = &self.0.opener;
-                let confirmed = async {
-                    let confirmation = confirmation.await;
-                    confirmation.unwrap_or_else(|_| Err(fault::runtime_ended(&opener.server)))
-                };
-                opener.connecting(confirmed).await
-            }
+    pub(crate) async fn listen(&self, slot: Slot, origin: Origin) {
+        let opener = &self.0.opener;
+        if let Some(answer) = self.0.find(slot, origin) {
+            let patience = PATIENCE.min(opener.command_deadline / 2);
+            let _over: Option<Result<(), RecvError>> = opener.within(patience, answer).await;
         }
     }
 
     /// The same without waiting for the answer.
     pub(crate) fn start_listening(&self, slot: Slot, origin: Origin) {
-        let _found: Listened = self.0.find(slot, origin);
+        drop(self.0.find(slot, origin));
     }
 
     /// The node has no slots any more: the subscription ends, and every line there asks. The next call that listens
@@ -115,25 +104,22 @@ impl WakeUps {
         let mut state = self.0.state();
         let Some(task) = &mut state.task else { return };
         task.is_abandoned = true;
-        let listeners = state.channels.give_up();
+        drop(state.channels.give_up());
         drop(state);
-        confirm(listeners, &Err(no_slots(&self.0.opener.server)));
         self.0.changed.notify_one();
     }
 }
 
 impl Subscribed {
-    fn find(self: &Arc<Self>, slot: Slot, origin: Origin) -> Listened {
+    /// Subscribes to the channel, where it is not and no server has just refused that; gives the answer.
+    fn find(self: &Arc<Self>, slot: Slot, origin: Origin) -> Option<oneshot::Receiver<()>> {
         let channel =
             Channel { slot: if self.is_plain() { Slot::default() } else { slot }, origin };
         let mut state = self.state();
-        if state.channels.is_confirmed(channel) {
-            return Listened::Confirmed;
+        if state.channels.is_confirmed(channel) || state.is_refused_now() {
+            return None;
         }
-        if let Some(fault) = state.refusal() {
-            return Listened::Refused(fault);
-        }
-        let (listener, confirmation) = oneshot::channel();
+        let (listener, answer) = oneshot::channel();
         state.channels.join(channel, listener);
         if state.task.is_none() {
             state.number += 1;
@@ -144,7 +130,7 @@ impl Subscribed {
         }
         drop(state);
         self.changed.notify_one();
-        Listened::Asked(confirmation)
+        Some(answer)
     }
 
     /// Subscribes, and again when that is lost, until no call waits for a lock of this node.
@@ -259,44 +245,50 @@ impl Subscribed {
         changes: Vec<Change>,
         outcomes: Vec<RedisResult<()>>,
     ) {
-        let mut answers = Vec::new();
-        let mut is_elsewhere = false;
+        let (mut late, mut is_elsewhere) = (HashSet::new(), false);
         let Some(mut state) = self.current(number) else { return };
         for (change, outcome) in changes.into_iter().zip(outcomes) {
             let Change::Join(channel) = change else { continue };
             match outcome {
                 Ok(()) => {
                     state.in_vain = 0;
-                    answers.push((state.channels.confirmed(channel), Ok(())));
+                    let listeners = state.channels.confirmed(channel);
+                    if listeners.iter().any(oneshot::Sender::is_closed) {
+                        late.insert(channel.slot);
+                    }
                 }
                 Err(error) => {
                     is_elsewhere |= fault::leads_away(&error);
-                    let refused = fault::of(server, &error);
-                    state.take_note(&refused);
-                    answers.push((state.channels.refused(channel), Err(refused)));
+                    state.take_note(&fault::of(server, &error));
+                    drop(state.channels.refused(channel));
                 }
             }
         }
         drop(state);
-        for (listeners, confirmation) in answers {
-            confirm(listeners, &confirmation);
-        }
         if is_elsewhere {
             self.opener.reports.doubted();
         }
+        // A request went out without it, so a wake-up may have been missed.
+        if !late.is_empty() {
+            self.resubscribed(&late);
+        }
     }
 
-    /// There was no connection; calls that listen are answered so for a while.
+    fn resubscribed(&self, slots: &HashSet<Slot>) {
+        if let Some(events) = self.opener.reports.events() {
+            events.on_resubscribed(&|slot| self.is_plain() || slots.contains(&slot));
+        }
+    }
+
+    /// There was no connection; none is tried for a while.
     fn failed(&self, number: u64, fault: &Fault) {
         let Some(mut state) = self.current(number) else { return };
         let is_refused = state.take_note(fault);
         let pause = if is_refused { AFTER_REFUSAL } else { pause_after(state.in_vain) };
-        state.refusal = Some((fault.clone(), boot_time().after(pause)));
+        state.refused_until = Some(boot_time().after(pause));
         state.in_vain += 1;
         state.task = None;
-        let listeners = state.channels.give_up();
-        drop(state);
-        confirm(listeners, &Err(fault.clone()));
+        drop(state.channels.give_up());
     }
 
     /// The subscription is over, and what is published from now on is lost. Returns whether there may be another
@@ -313,13 +305,13 @@ impl Subscribed {
             self.failed(number, &broken(server));
         }
         self.opener.reports.doubted();
-        if let Some(events) = self.opener.reports.events() {
+        if end == PushEnd::Broken
+            && let Some(events) = self.opener.reports.events()
+        {
             let concerns = |slot| self.is_plain() || slots.contains(&slot);
-            if end == PushEnd::Broken {
-                events.on_broken(&fault::broke(server), &concerns);
-            }
-            events.on_resubscribed(&concerns);
+            events.on_broken(&fault::broke(server), &concerns);
         }
+        self.resubscribed(&slots);
         !is_hopeless
     }
 
@@ -346,10 +338,9 @@ impl Subscribed {
 }
 
 impl Listening {
-    /// Why no connection is tried now.
-    fn refusal(&self) -> Option<Fault> {
-        let (fault, until) = self.refusal.as_ref()?;
-        (self.task.is_none() && boot_time() < *until).then(|| fault.clone())
+    /// Whether no connection is tried now.
+    fn is_refused_now(&self) -> bool {
+        self.task.is_none() && self.refused_until.is_some_and(|until| boot_time() < until)
     }
 
     /// Logs the first fault that only an operator can mend; returns whether this is such a fault.
@@ -369,13 +360,6 @@ impl Listening {
             self.task = None;
         }
         ends
-    }
-}
-
-fn confirm(listeners: Vec<oneshot::Sender<Confirmation>>, confirmation: &Confirmation) {
-    for listener in listeners {
-        // A call that has gone does not wait for it.
-        drop(listener.send(confirmation.clone()));
     }
 }
 

@@ -245,10 +245,7 @@ impl Topology {
     /// finds its turn when it tries again, as it does once in a while in any case.
     pub(super) async fn listen_for(&self, attempt: &Attempt) {
         let Some((server, origin)) = self.listening(attempt) else { return };
-        let listening = server.wake_ups.listen(attempt.slot, origin);
-        // The request itself is to be answered within a command deadline.
-        let _heard: Option<Result<(), Fault>> =
-            self.opener.within(self.opener.command_deadline / 2, listening).await;
+        Box::pin(server.wake_ups.listen(attempt.slot, origin)).await;
     }
 
     /// The same without waiting, where a release would wait. A line that misses its wake-up finds its turn when it

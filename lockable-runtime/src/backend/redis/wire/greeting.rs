@@ -251,8 +251,8 @@ async fn rehearse(
         mode.probe(namespace, Mode::OF_HOLDERS, &mut pipeline);
     }
     let mut replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
-    let errors = replies.iter().cloned().filter_map(|reply| reply.extract_error().err());
-    let is_unknown = errors.into_iter().any(|error| is_unknown_script(&error));
+    let mut errors = replies.iter().cloned().filter_map(|reply| reply.extract_error().err());
+    let is_unknown = errors.any(|error| is_unknown_script(&error));
     let is_spread = !is_unknown && trial::is_spread(&steps, &mut replies);
     Ok(Trial { steps, replies, is_unknown, is_spread })
 }
@@ -262,8 +262,9 @@ struct Trial {
     /// There may be more replies, which are to the questions after the steps.
     steps: Vec<Step>,
     replies: Vec<Value>,
-    /// Whether keys of several slots are not for one script.
+    /// Whether the server did not know a script by its name.
     is_unknown: bool,
+    /// Whether keys of several slots are not for one script.
     is_spread: bool,
 }
 
