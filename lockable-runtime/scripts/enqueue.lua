@@ -10,8 +10,8 @@ ARGV[3]  the entry of the attempt in the queue
 ARGV[4]  how long the queue lives at least, in milliseconds
 ARGV[5]  how long the fence counter lives at least, in milliseconds, where that is longer than usual
 Output   1, the first fencing token and the time in microseconds: acquired, now or before; otherwise
-         0, or 2 where a `once` call ended well and keeps the lock, for how many milliseconds the lock
-         lasts, -1 when without an end, and the value of the lock where that is no holder's
+         0, for how many milliseconds the lock lasts, -1 when without an end, and the value of the lock
+         where that is no holder's
 
 A lock that is kept for the attempt is acquired. One that no one has, or that stays taken for its waiters only, is
 handed off to the first of them.
@@ -27,7 +27,8 @@ end
 
 local owner = redis.call('GET', lock)
 local is_own = owner == token
-if mark_of(owner) == '=' and rest_of(lock, owner) <= 0 then
+local _, is_longer = kept(owner)
+if is_longer and rest_of(lock, owner) <= 0 then
   owner = false
 end
 local head = not owner and redis.pcall('LINDEX', queue, '0')
@@ -64,6 +65,4 @@ lengthen_fence_life()
 local rest = rest_of(lock, owner)
 local failed = join(queue, entry, ARGV[4])
 reserve_for_waiters(lock, owner)
-local is_done = string.match(owner, '^[~=]%x+%.%d+!')
-local obstacle = string.match(string.sub(owner, 1, 1024), '^[^%x+].*')
-return failed or {is_done and 2 or 0, rest, obstacle}
+return failed or {0, rest, obstacle(owner)}

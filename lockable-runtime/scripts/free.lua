@@ -3,14 +3,13 @@ The start of a release, and all of it in the most frequent case: there is no wai
 not have to stay taken. It is in front of everything else because that begins with making its functions,
 a fourth of what such a release costs the server.
 
-A waiter may have marked the owner token by a `+`, where it has a hyphen: see hand_off.lua. The rest of the script sees
-the token. What another library wrote is no such token.
+A waiter may have marked the owner token; the rest of the script sees the token.
 
 KEYS, ARGV and Output as release.lua says, which continues with what was found: the owner, and the first
 waiter where the lock is to be handed off, which is out of the queue by then.
 ]]
 local owner, head = redis.pcall('GET', KEYS[1]), nil
-if owner ~= ARGV[1] and owner == '+' .. ARGV[1] and string.match(ARGV[1], '^' .. string.rep('%x', 16) .. '%-%d') then
+if owner ~= ARGV[1] and is_held(owner, ARGV[1]) then
   owner = ARGV[1]
 end
 local hands_off = owner == ARGV[1] and (ARGV[2] or '0') == '0'

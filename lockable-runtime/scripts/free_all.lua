@@ -17,9 +17,7 @@ local has_waiters = redis.call('EXISTS', unpack(KEYS, count + 1)) > 0
 local outcomes, freed = {}, {}
 for n, token in ipairs(ARGV) do
   outcomes[n] = 0
-  local is_marked = owners[n] == '+' .. token and string.match(token, '^' .. string.rep('%x', 16) .. '%-%d')
-  local is_own = owners[n] == token or is_marked
-  if is_own and not (has_waiters and redis.call('EXISTS', KEYS[count + n]) > 0) then
+  if is_held(owners[n], token) and not (has_waiters and redis.call('EXISTS', KEYS[count + n]) > 0) then
     outcomes[n] = 1
     freed[#freed + 1] = KEYS[n]
   end

@@ -7,7 +7,6 @@ ARGV[1]  the owner token of the attempt
 ARGV[2]  for how many milliseconds the lock has to stay taken; 0 or nothing for none
 Output   1 released; 0 no one holds the lock; -1 another holder, or other data, has it
 
-A lock that stays taken gets the mark `~`, as in release.lua. Only a token with a hyphen may be marked by a `+`.
 Idempotent because a token is never used for two acquisitions.
 ]]
 local lock, token, life = KEYS[1], ARGV[1], ARGV[2] or '0'
@@ -15,17 +14,14 @@ local owner = redis.pcall('GET', lock)
 if type(owner) == 'table' then
   return string.sub(owner.err, 1, 9) == 'WRONGTYPE' and -1 or owner
 end
-if owner == '+' .. token and string.match(token, '^' .. string.rep('%x', 16) .. '%-%d') then
-  owner = token
-end
-if owner == token and life ~= '0' then
-  redis.call('SET', lock, '~' .. token, 'PX', life)
+if is_held(owner, token) then
+  if life == '0' then
+    return redis.call('DEL', lock)
+  end
+  keep(lock, token, life)
   return 1
 end
-if owner == token then
-  return redis.call('DEL', lock)
-end
-if owner == '~' .. token or owner == '=' .. token then
+if kept(owner) == token then
   return 1
 end
 return owner and -1 or 0

@@ -81,41 +81,13 @@ local function put_back(queue, entry)
   redis.pcall('PEXPIRE', queue, '30000', 'NX')
 end
 
--- A lock that stays taken after its release has the mark `~` for that time, or `=` for a second longer
--- where it has waiters: within that second the first request of a waiter has it handed off, and no
--- newcomer finds it free.
--- See "How does `min_hold` keep a lock taken after its release?" in DESIGN.md.
-local function mark_of(owner)
-  local token = '^([~=])%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x[.-]%d'
-  return type(owner) == 'string' and string.match(owner, token)
-end
-
-local function mark(lock, mark, owner, life)
-  redis.call('SET', lock, mark .. owner, 'PX', string.format('%.0f', life))
-end
-
--- For how many milliseconds the lock is taken, without that second.
-local function rest_of(lock, owner)
-  return redis.call('PTTL', lock) - (mark_of(owner) == '=' and 1000 or 0)
-end
-
--- A holder whose token has a hyphen releases by a command that deletes the lock while it has exactly that
--- value, and does not look at the queue. A waiter writes `+` in front of it, once: then the command deletes
--- nothing, and the holder runs the script of a release. Other values are never marked.
--- See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
-local function is_deleted_by_command(owner)
-  local token = '^' .. string.rep('[0-9a-f]', 16) .. '%-%d'
-  return type(owner) == 'string' and string.match(owner, token)
-end
-
 -- The lock has a waiter now. It joined first, so a server that is full lets the script write this.
 local function reserve_for_waiters(lock, owner)
-  if is_deleted_by_command(owner) then
-    redis.call('SET', lock, '+' .. owner, 'KEEPTTL')
-  end
-  local life = mark_of(owner) == '~' and redis.call('PTTL', lock)
+  mark(lock, owner)
+  local token, is_longer = kept(owner)
+  local life = token and not is_longer and redis.call('PTTL', lock)
   if life and life >= 0 then
-    mark(lock, '=', string.sub(owner, 2), life + 1000)
+    keep(lock, token, life, true)
   end
 end
 

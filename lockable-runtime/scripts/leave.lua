@@ -12,16 +12,17 @@ Idempotent because nothing is found a second time.
 ]]
 local left = redis.pcall('LREM', KEYS[3], '0', ARGV[2])
 local owner = redis.pcall('GET', KEYS[1])
-if owner == ARGV[1] or owner == '+' .. ARGV[1] then
+if is_held(owner, ARGV[1]) then
   local head = redis.pcall('LPOP', KEYS[3])
   -- In a slot that moves key by key, a queue that has just become empty is an error: there is no other waiter.
   hand_off(KEYS[1], KEYS[2], KEYS[3], '', type(head) == 'string' and head or false)
   return 1
 end
-if mark_of(owner) == '=' and not redis.pcall('LINDEX', KEYS[3], '0') then
+local token, is_longer = kept(owner)
+if is_longer and not redis.pcall('LINDEX', KEYS[3], '0') then
   local rest = rest_of(KEYS[1], owner)
   if rest > 0 then
-    mark(KEYS[1], '~', string.sub(owner, 2), rest)
+    keep(KEYS[1], token, rest)
   else
     redis.call('DEL', KEYS[1])
   end

@@ -12,7 +12,7 @@ ARGV[4]       how long the queue lives at least, in milliseconds
 ARGV[5]       how long the fence counter lives at least, in milliseconds, where that is longer than usual
 Output        n, the first fencing token and the time in microseconds: the n-th is acquired, now or before;
               otherwise 0, for how many milliseconds the first lasts that stays taken by a minimum hold, -1 where none
-              does, and the value of the first where that is paused. Who leaves has 1 where a permit was handed off
+              does, and the value of the first where that is no holder's. Who leaves has 1 where a permit was handed off
               or freed, and 0 where it had none
 
 What is free belongs to the waiters first. release.lua hands the permit that it ends off to the head of the queue, and
@@ -53,15 +53,15 @@ end
 local free, kept_for = {}, -1
 local owners = redis.call('MGET', unpack(KEYS, 1, count))
 for number, owner in ipairs(owners) do
-  local lock, kept = KEYS[number], owner and mark_of(owner)
+  local lock, former, is_longer = KEYS[number], kept(owner)
   if owner == token then
     redis.call('PEXPIRE', lock, life, 'GT')
     return granted(number)
   end
-  local rest = kept and rest_of(lock, owner)
-  if kept == '=' and rest <= 0 then
+  local rest = former and rest_of(lock, owner)
+  if is_longer and rest <= 0 then
     free[#free + 1] = number
-  elseif kept and (kept_for < 0 or rest < kept_for) then
+  elseif former and (kept_for < 0 or rest < kept_for) then
     kept_for = rest
   elseif not owner and redis.call('EXISTS', lock) == 0 then
     -- MGET says nothing of other data, which stay.
@@ -93,4 +93,4 @@ for _, number in ipairs(free) do
   end
 end
 lengthen_fence_life()
-return join(queue, entry, ARGV[4]) or {0, kept_for, string.match(owners[1] or '', '^|.*')}
+return join(queue, entry, ARGV[4]) or {0, kept_for, obstacle(owners[1])}

@@ -13,8 +13,6 @@ ARGV[6]  for how many milliseconds the entry acquires the lock
 Output   1 released; 0 no one holds the lock; -1 another holder, or other data, has it; when the lock
          is the entry's now: its first fencing token and the time in microseconds
 
-A lock that stays taken gets another owner, the token after a mark, so that a renewal that is late
-does not find its own; see hand_off.lua for the marks.
 Idempotent because a token is never used for two acquisitions.
 ]]
 local lock, fence, queue, entry, successor = KEYS[1], KEYS[2], KEYS[3], ARGV[3], ARGV[4]
@@ -57,13 +55,10 @@ if hands_off then
   return entry and turn == successor and grant() or 1
 end
 if owner == ARGV[1] then
-  mark(lock, '~', owner, ARGV[2])
-  if type(redis.pcall('LINDEX', queue, '0')) == 'string' then
-    reserve_for_waiters(lock, '~' .. owner)
-  end
+  keep(lock, owner, ARGV[2], type(redis.pcall('LINDEX', queue, '0')) == 'string')
   return 1
 end
-if owner == '~' .. ARGV[1] or owner == '=' .. ARGV[1] then
+if kept(owner) == ARGV[1] then
   return 1
 end
 return owner and -1 or 0

@@ -9,7 +9,7 @@ ARGV[2N + 1]  behind the arguments of all N locks, if at all: then the script en
 Output        for each lock: 1 held, 0 no one holds it, -1 another holder, or other data, has it, or
               the error of the command for this lock
 
-A lock that a waiter has marked by a `+` is still its holder's: see hand_off.lua.
+A lock that a waiter has marked is still its holder's.
 Idempotent because a lock is never made, and its end only moves forwards.
 
 See "Why is a late renewal harmless (`PEXPIRE GT`)?" in DESIGN.md.
@@ -18,7 +18,7 @@ See "How does `replicas` confirm a lock (`WAIT`)?" in DESIGN.md.
 local outcomes, held, value = {}, nil, nil
 for n, key in ipairs(KEYS) do
   local owner, token, outcome = redis.pcall('GET', key), ARGV[2 * n - 1], 1
-  if owner ~= token and owner ~= '+' .. token then
+  if not is_held(owner, token) then
     local failed = type(owner) == 'table' and string.sub(owner.err, 1, 9) ~= 'WRONGTYPE'
     outcome = failed and owner or owner and -1 or 0
   elseif ARGV[2 * n] ~= '0' then

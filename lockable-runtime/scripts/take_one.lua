@@ -7,7 +7,7 @@ ARGV[1]       the owner token of the attempt
 ARGV[2]       for how many milliseconds it acquires the permit
 Output        n: the n-th is acquired, now or before; 0 none is free; -1 one is free, and the queue has entries: those
               may be of processes that have died, so one_of.lua looks who of them can be reached; the value of the first
-              where that is paused
+              where that is no holder's
 
 Stands in the place of SET NX GET: the command behind it counts up the fence counter.
 Idempotent because it finds its own permit.
@@ -31,4 +31,4 @@ for number = 1, count do
     end
   end
 end
-return string.match(owners[1] or '', '^|.*') or 0
+return obstacle(owners[1]) or 0

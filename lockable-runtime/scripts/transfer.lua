@@ -7,9 +7,8 @@ ARGV[2]  the owner token that gets it
 ARGV[3]  for how many milliseconds it lasts from now
 Output   1 it is the second token's, now or before; 0 no one holds the lock; -1 another holder, or other data, has it
 
-A waiter may have marked the first token by a `+`, where it has a hyphen: see hand_off.lua. The second one is released
-by the script, which looks at the queue, so it needs no mark; and that of a ticket begins with `@`, so that no command
-deletes it.
+A waiter may have marked the first token. The second one is released by the script, which looks at the queue, so it needs
+no mark; and no command deletes that of a ticket.
 Idempotent because a token that has given its lock away never gets it again, and a repeated request only makes the
 lock last longer.
 
@@ -20,8 +19,7 @@ local owner = redis.pcall('GET', lock)
 if type(owner) == 'table' then
   return string.sub(owner.err, 1, 9) == 'WRONGTYPE' and -1 or owner
 end
-local is_marked = owner == '+' .. ARGV[1] and string.match(ARGV[1], '^' .. string.rep('%x', 16) .. '%-%d')
-if owner == ARGV[1] or is_marked then
+if is_held(owner, ARGV[1]) then
   redis.call('SET', lock, token, 'PX', life)
   return 1
 end

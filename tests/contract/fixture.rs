@@ -77,7 +77,12 @@ pub(crate) trait Fixture: Sync {
     fn delete(&self, key: &str);
 
     /// Replaces the holder, if there is one, by another, as an outsider can.
-    fn put_foreign(&self, key: &str, life: Duration);
+    fn put_foreign(&self, key: &str, life: Duration) {
+        self.put(key, FOREIGN, life);
+    }
+
+    /// Replaces what is under the name by this value.
+    fn put(&self, key: &str, value: &str, life: Duration);
 
     /// Returns once the store has let the lease under this name pass.
     fn pass<'a>(&'a self, key: &'a str) -> Boxed<'a>;
@@ -202,6 +207,9 @@ pub(crate) async fn drained() {
 /// The name of the lock that most claims are about, before and with its prefix.
 pub(crate) const KEY: &str = "order:7";
 pub(crate) const NAME: &str = "disLock:order:7";
+
+/// What another library writes.
+const FOREIGN: &str = "another client's";
 
 /// The name of its fence counter.
 pub(crate) const FENCE: &str = "lockable:fence:{4EB}";

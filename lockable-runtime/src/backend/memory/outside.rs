@@ -39,7 +39,12 @@ impl MemoryStore {
 
     /// Replaces the holder by another one.
     pub fn put_foreign(&self, key: &str, life: Duration) {
-        let lock = Lock::held(&OwnerToken::received("another holder"), tokio_time().after(life));
+        self.put(key, "another holder", life);
+    }
+
+    /// Replaces what has the lock by this value.
+    pub fn put(&self, key: &str, owner: &str, life: Duration) {
+        let lock = Lock::held(&OwnerToken::received(owner), tokio_time().after(life));
         self.place(key, |place| place.lock = Some(lock));
     }
 

@@ -13,7 +13,7 @@ use crate::backend::{Attempt, Release, Renewal, Renewed, Reserved};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::FENCE_LIFE;
-use crate::types::owner::{Held, LockValue};
+use crate::types::owner::{Held, LockValue, is_done};
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
@@ -207,14 +207,11 @@ pub(crate) fn enqueue<'a>(
             return Ok(QueueReply::Granted { fence: reserved([first, time])? });
         }
         let obstacle = obstacle_behind(&mut reply);
-        let [outcome, millis] = integers(&reply)?;
+        let [0, millis] = integers(&reply)? else { return Err(unexpected()) };
         let remaining = remaining(millis);
         attempt.mark_busy(&obstacle, remaining);
-        match outcome {
-            0 => Ok(QueueReply::Queued { remaining }),
-            2 => Ok(QueueReply::Done { remaining }),
-            _ => Err(unexpected()),
-        }
+        let is_done = is_done(&obstacle);
+        Ok(if is_done { QueueReply::Done { remaining } } else { QueueReply::Queued { remaining } })
     };
     Call { command, read }
 }
@@ -240,7 +237,7 @@ pub(super) fn obstacle_behind(reply: &mut Value) -> Vec<u8> {
         return Vec::new();
     };
     match &mut parts[..] {
-        [Value::Int(0 | 2), _, Value::BulkString(value)] => {
+        [Value::Int(0), _, Value::BulkString(value)] => {
             let value = mem::take(value);
             parts.truncate(2);
             value

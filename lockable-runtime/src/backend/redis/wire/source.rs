@@ -51,22 +51,26 @@ impl Script {
 
     pub(crate) fn source(self, channels: Channels) -> &'static str {
         match (self, channels) {
-            (Self::Release, Channels::Plain) => text!("free", "publish", "hand_off", "release"),
-            (Self::Release, Channels::Sharded) => text!("free", "spublish", "hand_off", "release"),
-            (Self::Enqueue, Channels::Plain) => text!("publish", "hand_off", "enqueue"),
-            (Self::Enqueue, Channels::Sharded) => text!("spublish", "hand_off", "enqueue"),
-            (Self::Leave, Channels::Plain) => text!("publish", "hand_off", "leave"),
-            (Self::Leave, Channels::Sharded) => text!("spublish", "hand_off", "leave"),
-            (Self::OneOf, Channels::Plain) => text!("publish", "hand_off", "one_of"),
-            (Self::OneOf, Channels::Sharded) => text!("spublish", "hand_off", "one_of"),
-            (Self::TakeOne, _) => text!("take_one"),
-            (Self::Renew, _) => text!("renew"),
+            (Self::Release, Channels::Plain) => {
+                text!("value", "free", "publish", "hand_off", "release")
+            }
+            (Self::Release, Channels::Sharded) => {
+                text!("value", "free", "spublish", "hand_off", "release")
+            }
+            (Self::Enqueue, Channels::Plain) => text!("value", "publish", "hand_off", "enqueue"),
+            (Self::Enqueue, Channels::Sharded) => text!("value", "spublish", "hand_off", "enqueue"),
+            (Self::Leave, Channels::Plain) => text!("value", "publish", "hand_off", "leave"),
+            (Self::Leave, Channels::Sharded) => text!("value", "spublish", "hand_off", "leave"),
+            (Self::OneOf, Channels::Plain) => text!("value", "publish", "hand_off", "one_of"),
+            (Self::OneOf, Channels::Sharded) => text!("value", "spublish", "hand_off", "one_of"),
+            (Self::TakeOne, _) => text!("value", "take_one"),
+            (Self::Renew, _) => text!("value", "renew"),
             (Self::Inspect, _) => text!("inspect"),
             (Self::Seed, _) => text!("seed"),
-            (Self::FreeAll, _) => text!("free_all"),
+            (Self::FreeAll, _) => text!("value", "free_all"),
             (Self::Meet, _) => text!("meet"),
-            (Self::FreeOne, _) => text!("free_one"),
-            (Self::Transfer, _) => text!("transfer"),
+            (Self::FreeOne, _) => text!("value", "free_one"),
+            (Self::Transfer, _) => text!("value", "transfer"),
         }
     }
 }
