@@ -21,7 +21,7 @@ use crate::types::token::Origin;
 #[derive(Clone)]
 pub(crate) struct Names {
     /// What a server calls the scripts in its cache; nothing for those that it may not be asked to cache.
-    scripts: [Option<String>; Script::ALL.len()],
+    scripts: Vec<Option<String>>,
     pub(crate) namespace: Namespace,
     channels: Channels,
 }
@@ -34,13 +34,15 @@ impl Names {
         replies: impl IntoIterator<Item = Value>,
     ) -> Self {
         let mut replies = replies.into_iter();
-        let scripts = Script::ALL.map(|_| String::from_redis_value(replies.next()?).ok());
+        let mut name = || String::from_redis_value(replies.next()?).ok();
+        let name = |script: &Script| script.is_needed(channels).then(&mut name).flatten();
+        let scripts = Script::ALL.iter().map(name).collect();
         Self { scripts, namespace, channels }
     }
 
     /// Where no script is known by a name.
     pub(crate) fn uncached(namespace: Namespace, channels: Channels) -> Self {
-        Self { scripts: Script::ALL.map(|_| None), namespace, channels }
+        Self { scripts: Vec::new(), namespace, channels }
     }
 
     /// The same scripts with the companion keys of a trial.
