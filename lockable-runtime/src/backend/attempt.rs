@@ -1,7 +1,7 @@
 //! One acquisition, as its backend knows it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::min_hold::MinHold;
@@ -9,6 +9,7 @@ use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::line_key::LineKey;
+use crate::types::mutex::Mutex;
 use crate::types::options::Ttl;
 use crate::types::owner::{Held, LockValue, is_of_holder, is_pause};
 use crate::types::permit::Lane;
@@ -137,7 +138,7 @@ impl Attempt {
 
     /// Notes that it is for a call with this label from now on.
     pub(crate) fn set_label(&self, label: &'static Label) {
-        *self.label.lock().unwrap_or_else(PoisonError::into_inner) = label;
+        *self.label.lock() = label;
     }
 
     /// Its key as events show it, with its label.
@@ -146,7 +147,7 @@ impl Attempt {
     }
 
     pub(crate) fn label(&self) -> &'static Label {
-        *self.label.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.label.lock()
     }
 
     /// Notes that the lock has this value, which is not its own, for that much longer where it is known. Of permits a
@@ -155,12 +156,12 @@ impl Attempt {
         let is_noted = is_pause(value) || self.lane.is_none() && !is_of_holder(value);
         let held = || Held { owner: LockValue::new(value.to_owned()), remaining };
         let obstacle = is_noted.then(|| Arc::new(held()));
-        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner) = obstacle;
+        *self.obstacle.lock() = obstacle;
     }
 
     /// What has the lock by the latest answer, if that is no holder.
     pub(crate) fn obstacle(&self) -> Option<Arc<Held>> {
-        self.obstacle.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.obstacle.lock().clone()
     }
 
     /// Its entry in a queue: for how many milliseconds the lock is kept for it, and its owner token.

@@ -6,11 +6,12 @@
 //!
 //! See "What happens to a release when the process exits?" in DESIGN.md.
 
+use std::sync::Condvar;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::types::mutex::Mutex;
 use crate::types::process::PerProcess;
 
 /// The longest that a process ends later: far more than a release takes in one network, and hardly to be
@@ -51,7 +52,7 @@ impl Work {
         self.is_awaited.store(true, Ordering::SeqCst);
         let is_open = || self.open.load(Ordering::SeqCst) > 0;
         if is_open() {
-            let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+            let guard = self.mutex.lock();
             // Either way the process ends now.
             drop(self.ended.wait_timeout_while(guard, patience, |()| is_open()));
         }
@@ -93,7 +94,7 @@ mod tests {
         work.begin();
         work.end();
         // It would wait for this.
-        let _mutex = work.mutex.lock().unwrap();
+        let _mutex = work.mutex.lock();
         work.wait(Duration::MAX);
     }
 

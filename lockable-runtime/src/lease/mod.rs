@@ -3,7 +3,7 @@
 use std::future::{Ready, pending};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -14,6 +14,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
+use crate::types::mutex::Mutex;
 use crate::types::options::{Begin, OnLost, Once, Terms, Ttl};
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
@@ -449,7 +450,7 @@ impl Lease {
 
     fn state(&self) -> MutexGuard<'_, LeaseState> {
         // Every change is one assignment, so a panic elsewhere leaves it sound.
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// Changes the state by the time; the caller that finds a loss reports it, once.

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use crate::backend::Attempt;
 use crate::background::exit::{self, Work};
 use crate::types::key::LockKey;
+use crate::types::mutex::Mutex;
 use crate::types::permit::Family;
 use crate::types::process::Process;
 use crate::worker::agenda::trim;
@@ -51,7 +52,7 @@ impl Backlog {
 
     /// Waits until every earlier release of this key has been tried.
     pub(super) async fn tried(&self, key: &LockKey) {
-        self.wait_until(|| !self.untried().contains_key(key)).await;
+        self.wait_until(|| !self.untried.lock().contains_key(key)).await;
     }
 
     async fn wait_until(&self, is_met: impl Fn() -> bool) {
@@ -64,11 +65,6 @@ impl Backlog {
             }
             changed.await;
         }
-    }
-
-    fn untried(&self) -> MutexGuard<'_, HashMap<LockKey, usize>> {
-        // Counts change one at a time, so a panic elsewhere leaves them sound.
-        self.untried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -108,7 +104,7 @@ impl Untried {
         // A call for a permit waits for those of all.
         let key =
             Family::of_permit(&attempt.key).map_or_else(|| attempt.key.clone(), Family::into_key);
-        *backlog.untried().entry(key.clone()).or_default() += 1;
+        *backlog.untried.lock().entry(key.clone()).or_default() += 1;
         Self(Arc::clone(backlog), key)
     }
 }
@@ -119,7 +115,7 @@ impl Drop for Untried {
         if !backlog.process.is_current() {
             return;
         }
-        let mut untried = backlog.untried();
+        let mut untried = backlog.untried.lock();
         debug_assert!(untried.contains_key(key), "a release is tried that did not wait");
         if let Some(count) = untried.get_mut(key) {
             *count -= 1;

@@ -4,7 +4,7 @@
 //! See "Who releases the lock of a dropped guard?" in DESIGN.md.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 use crate::backend::{Acquisition, Attempt, Fault, Link, Release, Reply};
 use crate::telemetry;
@@ -12,6 +12,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::lanes::Occupied;
+use crate::types::mutex::Mutex;
 use crate::types::process::PerProcess;
 use crate::types::token::OwnerToken;
 use crate::worker::{Agent, InFlight, Worklist};
@@ -56,7 +57,7 @@ impl Releaser {
     /// Those of this process, for [`shutdown()`].
     fn all() -> MutexGuard<'static, Vec<Weak<Self>>> {
         static ALL: PerProcess<Mutex<Vec<Weak<Releaser>>>> = PerProcess::new();
-        ALL.get().lock().unwrap_or_else(PoisonError::into_inner)
+        ALL.get().lock()
     }
 
     /// Waits until every earlier deferred release of this key has been tried once, at most one command

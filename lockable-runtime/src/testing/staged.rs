@@ -1,10 +1,10 @@
 //! What a test has staged for the locks of one locker: acquisitions that fail, and counts.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::backend::{Fault, Outcome, Stage};
 use crate::types::key::LockKey;
+use crate::types::mutex::Mutex;
 
 /// The outcomes of the calls for one lock: granted, busy or failed.
 ///
@@ -35,20 +35,15 @@ struct State {
 
 impl Staged {
     pub(super) fn fail_next(&self, key: LockKey) {
-        *self.state().failing.entry(key).or_default() += 1;
+        *self.0.lock().failing.entry(key).or_default() += 1;
     }
 
     pub(super) fn fail_next_of_any(&self) {
-        self.state().failing_of_any += 1;
+        self.0.lock().failing_of_any += 1;
     }
 
     pub(super) fn counts(&self, key: &LockKey) -> Counts {
-        self.state().counts.get(key).copied().unwrap_or_default()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Numbers change one at a time, so a panic elsewhere leaves them sound.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().counts.get(key).copied().unwrap_or_default()
     }
 }
 
@@ -69,11 +64,11 @@ impl Stage for Staged {
             let fault = Fault::unavailable("the store is unavailable, as the test asked for");
             Fault { proves_absence: true, ..fault }
         };
-        self.state().fails(key).then(fault)
+        self.0.lock().fails(key).then(fault)
     }
 
     fn count(&self, key: &LockKey, outcome: Outcome) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let counts = state.counts.entry(key.clone()).or_default();
         *match outcome {
             Outcome::Granted => &mut counts.granted,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -13,6 +13,7 @@ use tokio::time::Sleep;
 
 use crate::types::clock::within;
 use crate::types::key::LockKey;
+use crate::types::mutex::Mutex;
 use crate::types::permit::Family;
 
 /// The lanes of each key that calls of this process want permits of.
@@ -54,7 +55,7 @@ impl AllLanes {
     /// The lanes of the key, at least this number.
     pub(crate) fn of(&self, family: &Family, count: u8) -> Arc<Lanes> {
         // Every change is one entry, so a panic elsewhere leaves the map sound.
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let known = all.get(family.key()).and_then(Weak::upgrade);
         let lanes = known.unwrap_or_else(|| {
             all.retain(|_, lanes| lanes.strong_count() > 0);
@@ -70,7 +71,7 @@ impl AllLanes {
 
 impl Lanes {
     fn grow(&self, count: u8) {
-        let mut numbers = self.numbers();
+        let mut numbers = self.numbers.lock();
         let new = count.saturating_sub(numbers.count);
         let first = numbers.count + 1;
         numbers.free.extend(first..first + new);
@@ -107,7 +108,7 @@ impl Lanes {
     }
 
     fn occupy(self: &Arc<Self>) -> Option<Occupied> {
-        let mut numbers = self.numbers();
+        let mut numbers = self.numbers.lock();
         let number = numbers.free.pop_first()?;
         numbers.stays += 1;
         let id = numbers.stays;
@@ -118,7 +119,7 @@ impl Lanes {
     /// Frees the lanes of calls whose lease is over, even if they go on without it; returns when the next may be.
     fn leave_at_the_end(&self) -> Duration {
         let (mut over, mut next) = (Vec::new(), LOOK);
-        for (number, stay) in &self.numbers().taken {
+        for (number, stay) in &self.numbers.lock().taken {
             match stay.rest.as_ref().map_or(LOOK, |rest| rest()) {
                 Duration::ZERO => over.push((*number, stay.id)),
                 rest => next = next.min(rest),
@@ -131,7 +132,7 @@ impl Lanes {
     }
 
     fn leave(&self, number: u8, id: u64) {
-        let mut numbers = self.numbers();
+        let mut numbers = self.numbers.lock();
         if numbers.taken.get(&number).is_none_or(|stay| stay.id != id) {
             return;
         }
@@ -143,17 +144,12 @@ impl Lanes {
         // It has a lease.
         drop(stay);
     }
-
-    fn numbers(&self) -> MutexGuard<'_, Numbers> {
-        // Every change is one number, so a panic elsewhere leaves them sound.
-        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Occupied {
     /// The call has a lease that lasts for so long.
     pub(crate) fn lasts(&self, rest: Rest) {
-        if let Some(stay) = self.lanes.numbers().taken.get_mut(&self.number) {
+        if let Some(stay) = self.lanes.numbers.lock().taken.get_mut(&self.number) {
             stay.rest = Some(rest);
         }
     }

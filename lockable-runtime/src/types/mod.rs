@@ -18,6 +18,7 @@ pub(crate) mod metric_keys;
 #[cfg(not(feature = "metrics"))]
 #[path = "no_metric_keys.rs"]
 pub(crate) mod metric_keys;
+pub(crate) mod mutex;
 pub(crate) mod namespace;
 pub(crate) mod options;
 #[cfg_attr(

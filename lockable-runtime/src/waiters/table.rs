@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use super::line::RECHECK_INTERVAL;
 use crate::lease::Lease;
@@ -14,6 +14,7 @@ use crate::lease::renewal::Schedule;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
+use crate::types::mutex::Mutex;
 use crate::types::options::Wait;
 use crate::worker::agenda::trim_to;
 
@@ -177,7 +178,7 @@ impl Table {
     pub(super) fn all(&self) -> Vec<(At, Lease, bool)> {
         let mut all = Vec::new();
         for part in &self.parts {
-            for (hash, stakes) in &part.entries().of_keys {
+            for (hash, stakes) in &part.0.lock().of_keys {
                 let at = |held: &Held| At { hash: *hash, number: held.number };
                 let seen = |held: &Held| (at(held), held.lease.clone(), held.schedule.is_some());
                 all.extend(stakes.held().map(seen));
@@ -189,16 +190,11 @@ impl Table {
     #[expect(clippy::indexing_slicing, reason = "the remainder is below the length")]
     fn part(&self, hash: u64) -> MutexGuard<'_, Entries> {
         // The lowest bits and the highest ones choose the place within the part.
-        self.parts[(hash >> 32) as usize % PARTS].entries()
+        self.parts[(hash >> 32) as usize % PARTS].0.lock()
     }
 }
 
-impl Part {
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        // Every change is one count or one lease, so a panic elsewhere leaves it sound.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Part {}
 
 impl Stakes {
     fn enter(&mut self, key: &LockKey, wait: Wait, now: Moment) -> Way {

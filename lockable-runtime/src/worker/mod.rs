@@ -2,14 +2,15 @@
 
 use std::future::Future;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::backend::Link;
 use crate::types::clock::{Moment, within};
+use crate::types::mutex::Mutex;
 
 use self::agenda::Agenda;
 
@@ -102,7 +103,7 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
     /// Changes the agenda; says whether the caller has to start [`attend`].
     #[must_use = "a task may have to be started"]
     fn change<R>(&self, change: impl FnOnce(&mut Agenda<K, T>) -> R) -> (R, bool) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let result = change(&mut state.agenda);
         let next = state.agenda.next_due();
         let starts = next.is_some() && state.attended.is_none();
@@ -121,11 +122,11 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
 
     /// Looks at the agenda, or takes from it; makes nothing due.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&mut Agenda<K, T>) -> R) -> R {
-        look(&mut self.state().agenda)
+        look(&mut self.state.lock().agenda)
     }
 
     fn next_step(&self, now: Moment, capacity: usize) -> Step<K> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let due = state.agenda.take_due(now, capacity);
         if !due.is_empty() {
             state.attended = Some(now);
@@ -138,11 +139,6 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
             Some(next) => Step::Wait(next.since(now)),
             None => Step::End,
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State<K, T>> {
-        // An agenda changes in steps that cannot fail, so a panic elsewhere leaves it sound.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -184,7 +180,7 @@ struct Attendance<A: Agent> {
 impl<A: Agent> Drop for Attendance<A> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.agent.worklist().state().attended = None;
+            self.agent.worklist().state.lock().attended = None;
         }
     }
 }

@@ -59,7 +59,7 @@ impl Starter {
     }
 
     fn started(&self) -> Vec<u32> {
-        self.started.lock().unwrap().iter().map(|(key, _)| *key).collect()
+        self.started.lock().iter().map(|(key, _)| *key).collect()
     }
 }
 
@@ -77,7 +77,7 @@ impl Agent for Starter {
 
     fn perform(self: &Arc<Self>, due: Vec<u32>) {
         let started = due.into_iter().map(|key| (key, InFlight::begin(self)));
-        self.started.lock().unwrap().extend(started);
+        self.started.lock().extend(started);
     }
 }
 
@@ -113,7 +113,7 @@ async fn a_limited_number_is_done_at_a_time() {
     assert_eq!(starter.started().len(), MAX_IN_FLIGHT);
     // The end of one lets the next one start.
     for more in 1..=3 {
-        let ended = starter.started.lock().unwrap().remove(0);
+        let ended = starter.started.lock().remove(0);
         drop(ended);
         settle().await;
         assert_eq!(starter.started().last(), Some(&(255 + more)));

@@ -18,7 +18,7 @@ impl Administration for Arc<Memory> {
     fn sweep(&self, selection: Selection) -> Reply<Page> {
         let store = Arc::clone(self);
         Box::pin(async move {
-            let mut state = store.state();
+            let mut state = store.state.lock();
             let now = tokio_time();
             let selected = state.places.keys().filter(|key| selection.has(key.as_str()));
             let selected: Vec<_> = selected.cloned().collect();
@@ -32,14 +32,14 @@ impl Administration for Arc<Memory> {
         let store = Arc::clone(self);
         Box::pin(async move {
             let now = tokio_time();
-            Ok(seen(&mut store.state(), &key, now))
+            Ok(seen(&mut store.state.lock(), &key, now))
         })
     }
 
     fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
         let store = Arc::clone(self);
         Box::pin(async move {
-            let state = store.state();
+            let state = store.state.lock();
             let queued = |attempt: &Arc<Attempt>| {
                 let owner = attempt.owner.as_ref().to_owned();
                 let locker = state.lockers.iter().find(|(origin, _)| origin.is_of(&owner));
@@ -64,7 +64,7 @@ impl Administration for Arc<Memory> {
 
     fn size(&self) -> Reply<u64> {
         let now = tokio_time();
-        let state = self.state();
+        let state = self.state.lock();
         let count = state.places.values().filter(|place| now < place.expires()).count();
         Box::pin(ready(Ok(u64::try_from(count).unwrap_or(u64::MAX))))
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use crate::background::background;
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::clock::{Moment, timer_on, tokio_time};
 use crate::types::key::LockKey;
+use crate::types::mutex::Mutex;
 use crate::types::owner::Held;
 use crate::types::process::PerProcess;
 use crate::types::slot::Slot;
@@ -77,7 +78,7 @@ impl Memory {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             return Self::new("memory://".to_owned(), format!("memory://#{number}"), service);
         }
-        let mut shared = SHARED.get().lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = SHARED.get().lock();
         if let Some(store) = shared.get(name).and_then(Weak::upgrade) {
             return Ok(store);
         }
@@ -103,7 +104,7 @@ impl Memory {
 
     /// Does this to a key. The wake-up is sent when the state is unlocked.
     fn change<T>(&self, key: LockKey, verb: impl FnOnce(&mut Change<'_>) -> T) -> T {
-        let (found, hand_off) = self.state().change(key, verb);
+        let (found, hand_off) = self.state.lock().change(key, verb);
         if let Some((listener, wake_up)) = hand_off {
             listener.on_wake_up(wake_up);
         }
@@ -126,11 +127,6 @@ impl Memory {
         let store = Arc::clone(self);
         Box::pin(async move { Ok(verb(&store)) })
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // A change is a few assignments that cannot panic, so a panic elsewhere leaves the state sound.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// What happens to a server from outside.
@@ -138,12 +134,12 @@ impl Memory {
 impl Memory {
     /// Forgets everything, as a server does that restarts without its data.
     pub(crate) fn flush(&self) {
-        self.state().flush();
+        self.state.lock().flush();
     }
 
     /// Deletes a lock, which may have a holder; no call hears of that.
     pub(crate) fn delete(&self, key: &LockKey) {
-        if let Some(place) = self.state().places.get_mut(key) {
+        if let Some(place) = self.state.lock().places.get_mut(key) {
             place.lock = None;
         }
     }
@@ -151,7 +147,7 @@ impl Memory {
     /// The owner tokens of the waiters for a lock, in their order.
     pub(crate) fn queue(&self, key: &LockKey) -> Vec<String> {
         let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
-        self.state().queue(key).map(owner).collect()
+        self.state.lock().queue(key).map(owner).collect()
     }
 }
 
@@ -256,7 +252,7 @@ impl Environment for Arc<Memory> {
 
     /// There is no connection that could break, and none but this process changes a lock.
     fn report_to(&self, origin: Origin, events: Weak<dyn Events>) {
-        let lockers = &mut self.state().lockers;
+        let lockers = &mut self.state.lock().lockers;
         lockers.retain(|(_, other)| other.strong_count() > 0);
         lockers.push((origin, events));
     }
@@ -363,7 +359,7 @@ mod tests {
             acquire(&store, &Attempt::drawn(key, Ttl::DEFAULT));
             tokio::time::advance(Duration::from_secs(60)).await;
         }
-        assert!(store.state().places.len() < 200);
+        assert!(store.state.lock().places.len() < 200);
     }
 
     /// The lock has ended, and belongs to those who wait.

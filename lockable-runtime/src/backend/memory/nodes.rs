@@ -29,7 +29,7 @@ pub(crate) enum Part {
 
 impl Memory {
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let state = self.state();
+        let state = self.state.lock();
         let (places, queues) = (state.places.clone(), state.queues.clone());
         Snapshot { places, queues, counting: state.counting.clone() }
     }
@@ -37,8 +37,8 @@ impl Memory {
     /// Has these data from now on, as a replica that is promoted. Its clock is not behind the one of the former
     /// primary, and each connection seeds the fence counters again.
     pub(crate) fn promote(&self, snapshot: Snapshot, former: &Self) {
-        let latest = former.state().counting.calendar.latest;
-        let mut state = self.state();
+        let latest = former.state.lock().counting.calendar.latest;
+        let mut state = self.state.lock();
         (state.places, state.queues) = (snapshot.places, snapshot.queues);
         state.counting = snapshot.counting;
         state.counting.fences.clear();
@@ -48,14 +48,14 @@ impl Memory {
 
     /// The owner of a lock, with the mark that shows a minimum hold.
     pub(crate) fn holder(&self, key: &LockKey) -> Option<String> {
-        let held = self.state().places.get(key)?.held(tokio_time())?;
+        let held = self.state.lock().places.get(key)?.held(tokio_time())?;
         Some(held.owner.text().to_owned())
     }
 
     /// All locks that have a holder: their owners, and when they end.
     pub(crate) fn locks(&self) -> Vec<(LockKey, String, Moment)> {
         let now = tokio_time();
-        let state = self.state();
+        let state = self.state.lock();
         let lock = |(key, place): (&LockKey, &Place)| {
             let lock = place.lock.as_ref().filter(|lock| now < lock.ends)?;
             Some((key.clone(), lock.owner.as_ref().to_owned(), lock.ends))
@@ -70,7 +70,7 @@ impl Memory {
             Part::Lock(key) => self.holder(key).is_some(),
             Part::Queue(key) => !self.queue(key).is_empty(),
             Part::Counter(slot) => {
-                let state = self.state();
+                let state = self.state.lock();
                 state.counting.fences.get(slot).is_some_and(|fence| tokio_time() < fence.expires)
             }
         }
@@ -78,7 +78,7 @@ impl Memory {
 
     /// Gives it to another store, where it is here.
     pub(crate) fn migrate(&self, part: &Part, to: &Self) {
-        let (mut from, mut to) = (self.state(), to.state());
+        let (mut from, mut to) = (self.state.lock(), to.state.lock());
         match part {
             Part::Lock(key) => {
                 let now = tokio_time();
@@ -124,7 +124,7 @@ impl Memory {
     }
 
     pub(crate) fn count(&self, attempt: &Attempt) -> u64 {
-        self.state().counting.reserve(attempt, 1, tokio_time())
+        self.state.lock().counting.reserve(attempt, 1, tokio_time())
     }
 
     pub(crate) fn is_own(&self, attempt: &Attempt) -> bool {
@@ -137,7 +137,7 @@ impl Memory {
     }
 
     pub(crate) fn leave_queue(&self, attempt: &Attempt) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let queue = if let Some(family) = Family::of_permit(&attempt.key) {
             state.queues.get_mut(family.key())
         } else {

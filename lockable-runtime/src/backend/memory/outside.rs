@@ -29,7 +29,7 @@ impl MemoryStore {
 
     /// Forgets everything, as a server does that restarts without its data.
     pub fn flush(&self) {
-        self.0.state().flush();
+        self.0.state.lock().flush();
     }
 
     /// Deletes a lock, which may have a holder.
@@ -62,7 +62,7 @@ impl MemoryStore {
     pub fn fence(&self, key: &str) -> Option<u64> {
         let now = tokio_time();
         let slot = Slot::of(&LockKey::prefixed("", key).ok()?);
-        let state = self.0.state();
+        let state = self.0.state.lock();
         let fence = state.counting.fences.get(&slot).filter(|fence| now < fence.expires);
         fence.map(|fence| fence.value)
     }
@@ -73,7 +73,7 @@ impl MemoryStore {
         // As a server's keys are called by default.
         let now = tokio_time();
         let namespace = Namespace::default();
-        let state = self.0.state();
+        let state = self.0.state.lock();
         let locks = state.places.iter().map(|(key, place)| (key.to_string(), place.expires()));
         let fences = state.counting.fences.iter();
         let fences =
@@ -86,6 +86,6 @@ impl MemoryStore {
     fn place<T>(&self, key: &str, look: impl FnOnce(&mut Place) -> T) -> Option<T> {
         let key = LockKey::prefixed("", key).ok()?;
         let look = |state: &mut State| look(state.places.entry(key.clone()).or_default());
-        Some(self.0.state().with_queue(&key, look))
+        Some(self.0.state.lock().with_queue(&key, look))
     }
 }

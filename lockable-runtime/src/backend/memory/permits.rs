@@ -76,7 +76,7 @@ impl Memory {
 
     /// Hands off, outside of the store's lock, what the verb has.
     fn permits<T>(&self, attempt: &Attempt, verb: impl FnOnce(&mut Permits<'_>) -> T) -> T {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mut permits = Permits { state: &mut state, attempt, hand_offs: Vec::new() };
         let found = verb(&mut permits);
         let hand_offs = permits.hand_offs;

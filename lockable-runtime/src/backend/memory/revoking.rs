@@ -12,7 +12,7 @@ impl Revoking for Arc<Memory> {
         let store = Arc::clone(self);
         Box::pin(async move {
             let lockers: Vec<_> =
-                store.state().lockers.iter().filter_map(|(_, it)| it.upgrade()).collect();
+                store.state.lock().lockers.iter().filter_map(|(_, it)| it.upgrade()).collect();
             for locker in &lockers {
                 locker.on_revocation(&revocation);
             }

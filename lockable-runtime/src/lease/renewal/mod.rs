@@ -2,7 +2,7 @@
 //!
 //! See "How is a lease renewed?" in DESIGN.md.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
@@ -10,6 +10,7 @@ use crate::backend::Link;
 use crate::lease::Lease;
 use crate::lease::schedule::Cause;
 use crate::types::clock::Moment;
+use crate::types::mutex::Mutex;
 use crate::types::slot::Slot;
 use crate::worker::Agent as _;
 
@@ -55,7 +56,7 @@ impl Renewals {
     }
 
     fn task(&self, home: &Handle) -> Arc<RenewalTask> {
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks.lock();
         if let Some(task) = tasks.iter().find(|task| task.home.id() == home.id()) {
             return Arc::clone(task);
         }
@@ -64,11 +65,6 @@ impl Renewals {
         let task = RenewalTask::new(&self.link, home);
         tasks.push(Arc::clone(&task));
         task
-    }
-
-    fn tasks(&self) -> MutexGuard<'_, Vec<Arc<RenewalTask>>> {
-        // Every change is one insertion or removal, so a panic elsewhere leaves it sound.
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

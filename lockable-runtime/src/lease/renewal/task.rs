@@ -1,8 +1,8 @@
 //! The renewals of one runtime: in batches, on time, and again where no answer came.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -15,6 +15,7 @@ use crate::lease::Lease;
 use crate::lease::schedule::{self, Cause};
 use crate::telemetry;
 use crate::types::clock::Moment;
+use crate::types::mutex::Mutex;
 use crate::types::options::Ttl;
 use crate::types::slot::Slot;
 use crate::worker::{Agent, Worklist};
@@ -129,7 +130,7 @@ impl RenewalTask {
     /// When all leases are checked that are to be checked now.
     fn next_check(&self, cause: Cause) -> Moment {
         // One assignment, so a panic elsewhere leaves it sound.
-        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checked = self.checked.lock();
         let due = schedule::check(*checked, self.link.backend.now(), cause);
         *checked = Some(due);
         due

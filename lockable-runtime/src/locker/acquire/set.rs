@@ -8,7 +8,6 @@
 use std::future::{Future, poll_fn};
 use std::iter;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use super::{Acquirer, Busy, Tried, acquire};
@@ -19,6 +18,7 @@ use crate::lease::Lease;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::mutex::Mutex;
 use crate::types::options::{Begin, Terms, Wait};
 use crate::types::permit::{Family, MOST, Permits};
 use crate::types::slot::Slot;
@@ -193,7 +193,7 @@ impl All<'_> {
         let one = async |permit| {
             let tried = self.one(permit, &terms).await;
             if let Ok(Tried::Granted(guard)) = &tried {
-                lock(&leases).push(guard.lease.clone());
+                leases.lock().push(guard.lease.clone());
             }
             tried
         };
@@ -241,25 +241,20 @@ async fn while_held<T>(
     let mut waiting = pin!(waiting);
     let outcome = poll_fn(|cx| {
         loop {
-            if watched < lock(held).len() {
-                let held = lock(held);
+            if watched < held.lock().len() {
+                let held = held.lock();
                 (watched, lost) = (held.len(), first_lost(held.iter()));
             }
             if let Poll::Ready(error) = lost.as_mut().poll(cx) {
                 return Poll::Ready(Err(error));
             }
             let outcome = waiting.as_mut().poll(cx);
-            if outcome.is_ready() || lock(held).len() == watched {
+            if outcome.is_ready() || held.lock().len() == watched {
                 return outcome.map(Ok);
             }
         }
     });
     outcome.await
-}
-
-fn lock(held: &Mutex<Vec<Lease>>) -> MutexGuard<'_, Vec<Lease>> {
-    // Every change adds one, so a panic elsewhere leaves them sound.
-    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Which of the calls that wait for a key logs that: one at a time, because a crowd would log the same many times.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::types::key::LockKey;
+use crate::types::mutex::Mutex;
 
 /// The keys for which a call logs that it waits.
 #[derive(Default)]
@@ -15,17 +15,12 @@ pub(super) struct Warner<'a>(&'a Warners, LockKey);
 impl Warners {
     /// `None` while another call is the one of this key.
     pub(super) fn enter(&self, key: &LockKey) -> Option<Warner<'_>> {
-        self.keys().insert(key.clone()).then(|| Warner(self, key.clone()))
-    }
-
-    fn keys(&self) -> MutexGuard<'_, HashSet<LockKey>> {
-        // Every change is of one key, so a panic elsewhere leaves them sound.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().insert(key.clone()).then(|| Warner(self, key.clone()))
     }
 }
 
 impl Drop for Warner<'_> {
     fn drop(&mut self) {
-        self.0.keys().remove(&self.1);
+        self.0.0.lock().remove(&self.1);
     }
 }

@@ -39,7 +39,7 @@ impl Table {
     }
 
     fn is_empty(&self) -> bool {
-        self.parts.iter().all(|part| part.entries().of_keys.is_empty())
+        self.parts.iter().all(|part| part.0.lock().of_keys.is_empty())
     }
 }
 
@@ -184,6 +184,6 @@ fn a_crowd_that_has_gone_leaves_no_capacity() {
         table.leaves(at, Role::Asks);
     }
     for part in &table.parts {
-        assert!(part.entries().of_keys.capacity() < 4 * SPARE);
+        assert!(part.0.lock().of_keys.capacity() < 4 * SPARE);
     }
 }

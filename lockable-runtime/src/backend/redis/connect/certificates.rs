@@ -3,7 +3,7 @@
 //! See "Why is TLS not left to the `redis` crate?" in DESIGN.md.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{ConnectionAddr, ConnectionInfo};
@@ -22,6 +22,7 @@ use crate::backend::Settings;
 use crate::backend::redis::fault::NoRootCertificates;
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::mutex::Mutex;
 use crate::types::parameters;
 
 /// A stream over which TLS is spoken.
@@ -71,7 +72,7 @@ impl Certificates {
         let shared = Shared { provider, own, is_by_system, config: Mutex::default(), timers };
         if let Some(roots) = roots {
             let config = shared.encrypting(roots).map_err(|error| invalid(ROOT, &error))?;
-            *shared.config() = Some(config);
+            *shared.config.lock() = Some(config);
         }
         Ok(Self(Arc::new(shared)))
     }
@@ -99,14 +100,14 @@ impl Certificates {
     }
 
     async fn config(&self) -> io::Result<Arc<ClientConfig>> {
-        if let Some(config) = self.0.config().clone() {
+        if let Some(config) = self.0.config.lock().clone() {
             return Ok(config);
         }
         // Off the threads that others wait for: these are hundreds of certificates.
         let roots =
             self.0.timers.spawn_blocking(system_roots).await.map_err(io::Error::other)??;
         let config = self.0.encrypting(roots).map_err(io::Error::other)?;
-        *self.0.config() = Some(Arc::clone(&config));
+        *self.0.config.lock() = Some(Arc::clone(&config));
         Ok(config)
     }
 
@@ -114,7 +115,7 @@ impl Certificates {
     fn doubt(&self, error: &io::Error) {
         let error = error.get_ref().and_then(|error| error.downcast_ref());
         if self.0.is_by_system && matches!(error, Some(rustls::Error::InvalidCertificate(_))) {
-            *self.0.config() = None;
+            *self.0.config.lock() = None;
         }
     }
 }
@@ -130,11 +131,6 @@ impl Shared {
         // Each connection shows the certificates of now.
         config.resumption = Resumption::disabled();
         Ok(Arc::new(config))
-    }
-
-    fn config(&self) -> MutexGuard<'_, Option<Arc<ClientConfig>>> {
-        // Every change is one assignment, so a panic elsewhere leaves it sound.
-        self.config.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,13 +1,14 @@
 //! A subscription that speaks RESP3, apart from the connections that carry commands.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use ::redis::{Pipeline, PushInfo, PushKind, RedisResult, Value};
 use tokio::sync::Notify;
 
 use crate::backend::redis::connect::client::Client;
 use crate::backend::redis::connect::driven::Driven;
+use crate::types::mutex::Mutex;
 use crate::types::namespace::Channels;
 
 const JOINED: [PushKind; 2] = [PushKind::Subscribe, PushKind::SSubscribe];
@@ -67,14 +68,14 @@ impl PushSubscription {
         &self,
         requests: &[ChannelRequest],
     ) -> Result<Vec<RedisResult<()>>, PushEnd> {
-        self.heard.known().leaving = leaving(requests);
+        self.heard.known.lock().leaving = leaving(requests);
         let mut pipeline = Pipeline::with_capacity(requests.len());
         for request in requests {
             request.add_to(self.channels, &mut pipeline);
         }
         let mut commands = self.driven.commands.clone();
         let replies = commands.send_packed_commands(&pipeline, 0, requests.len()).await;
-        self.heard.known().leaving.clear();
+        self.heard.known.lock().leaving.clear();
         let Ok(replies) = replies else { return Err(PushEnd::Broken) };
         let outcomes = requests.iter().zip(replies).map(|(request, reply)| request.outcome(reply));
         outcomes.collect::<Option<_>>().ok_or(PushEnd::Unsubscribed)
@@ -82,7 +83,7 @@ impl PushSubscription {
 
     /// Why it is not used any more, if it is not.
     pub(crate) fn end(&self) -> Option<PushEnd> {
-        self.heard.known().end
+        self.heard.known.lock().end
     }
 }
 
@@ -137,7 +138,7 @@ struct Joined {
 
 impl Pushes {
     fn on(&self, push: &PushInfo) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let end = match push.kind {
             PushKind::Disconnection => PushEnd::Broken,
             ref kind if LEFT.contains(kind) && !known.is_requested(&push.data) => {
@@ -148,11 +149,6 @@ impl Pushes {
         known.end.get_or_insert(end);
         drop(known);
         self.changed.notify_one();
-    }
-
-    fn known(&self) -> MutexGuard<'_, Joined> {
-        // Every change is one assignment, so a panic elsewhere leaves it sound.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -226,13 +222,13 @@ mod tests {
             Value::Push { kind, data } => heard.on(&PushInfo { kind, data }),
             other => panic!("{other:?}"),
         };
-        heard.known().leaving = leaving(&[ChannelRequest::Leave("a".to_owned())]);
+        heard.known.lock().leaving = leaving(&[ChannelRequest::Leave("a".to_owned())]);
         on("ssubscribe", "b");
         on("sunsubscribe", "a");
-        assert_eq!(heard.known().end, None);
+        assert_eq!(heard.known.lock().end, None);
         on("sunsubscribe", "a");
-        assert_eq!(heard.known().end, Some(PushEnd::Unsubscribed));
+        assert_eq!(heard.known.lock().end, Some(PushEnd::Unsubscribed));
         heard.on(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
-        assert_eq!(heard.known().end, Some(PushEnd::Unsubscribed));
+        assert_eq!(heard.known.lock().end, Some(PushEnd::Unsubscribed));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use ::redis::RedisResult;
@@ -21,6 +21,7 @@ use crate::telemetry;
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
+use crate::types::mutex::Mutex;
 use crate::types::namespace::Channels;
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken};
@@ -101,7 +102,7 @@ impl WakeUps {
     /// The node has no slots any more: the subscription ends, and every line there asks. The next call that listens
     /// starts another one.
     pub(crate) fn abandon(&self) {
-        let mut state = self.0.state();
+        let mut state = self.0.state.lock();
         let Some(task) = &mut state.task else { return };
         task.is_abandoned = true;
         drop(state.channels.give_up());
@@ -115,7 +116,7 @@ impl Subscribed {
     fn find(self: &Arc<Self>, slot: Slot, origin: Origin) -> Option<oneshot::Receiver<()>> {
         let channel =
             Channel { slot: if self.is_plain() { Slot::default() } else { slot }, origin };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.channels.is_confirmed(channel) || state.is_refused_now() {
             return None;
         }
@@ -326,14 +327,9 @@ impl Subscribed {
 
     /// The state, while that is the last task.
     fn current(&self, number: u64) -> Option<MutexGuard<'_, Listening>> {
-        let state = self.state();
+        let state = self.state.lock();
         let is_last = state.task.as_ref()?.number == number;
         is_last.then_some(state)
-    }
-
-    fn state(&self) -> MutexGuard<'_, Listening> {
-        // Nothing here panics between two assignments, so a panic elsewhere leaves it sound.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

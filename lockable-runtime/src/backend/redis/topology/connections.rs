@@ -2,7 +2,7 @@
 //!
 //! See "Why is there a connection for each tokio runtime?" in DESIGN.md.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Handle, Id};
@@ -13,6 +13,7 @@ use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::fault;
 use crate::backend::redis::wire::connection::Connection;
 use crate::types::clock::boot_time;
+use crate::types::mutex::Mutex;
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
 type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
@@ -43,12 +44,12 @@ impl Connections {
 
     /// Drops the connections that no call uses any more.
     pub(crate) fn drop_retired(&self) {
-        self.openings().retain(|(_, opening)| is_usable(opening));
+        self.openings.lock().retain(|(_, opening)| is_usable(opening));
     }
 
     /// Does this with each connection that is open.
     pub(crate) fn each(&self, act: impl Fn(&Connection)) {
-        for (_, opening) in &*self.openings() {
+        for (_, opening) in &*self.openings.lock() {
             if let Some(connection) = connection(opening) {
                 act(&connection);
             }
@@ -70,7 +71,7 @@ impl Connections {
 
     /// The connection of this runtime that was opened last, which may be retired.
     fn latest(&self, runtime: &Handle) -> Option<Arc<Connection>> {
-        connection(find(&self.openings(), runtime)?)
+        connection(find(&self.openings.lock(), runtime)?)
     }
 
     /// Has the next call open a connection anew which the calling task's runtime has opened before the other one.
@@ -99,7 +100,7 @@ impl Connections {
         };
         let Some(outcome) = self.opener.within(*limit, connect).await else {
             // The next call shall not join what this one gave up.
-            self.openings().retain(|(_, other)| !other.same_channel(&opening));
+            self.openings.lock().retain(|(_, other)| !other.same_channel(&opening));
             return Err(self.opener.late());
         };
         outcome.unwrap_or_else(|| Err(fault::runtime_ended(server)))
@@ -120,7 +121,7 @@ impl Connections {
     /// What is there for this runtime, or else the start of a new connection; the flag is whether it was
     /// there.
     fn opening(&self, runtime: &Handle) -> (Opening, bool) {
-        let mut openings = self.openings();
+        let mut openings = self.openings.lock();
         match find(&openings, runtime) {
             Some(opening) if is_usable(opening) => (opening.clone(), true),
             _ => {
@@ -157,11 +158,6 @@ impl Connections {
             outcome.closed().await;
         }));
         opening
-    }
-
-    fn openings(&self) -> MutexGuard<'_, Openings> {
-        // Every change is one insertion or removal, so a panic elsewhere leaves them sound.
-        self.openings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which server is the primary: what was learned last, and what counts by then.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -10,6 +10,7 @@ use crate::backend::epochs::{Epoch, Epochs};
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::finder::Term;
 use crate::types::clock::{Moment, boot_time};
+use crate::types::mutex::Mutex;
 
 /// How long an announced primary is used without asking. Sentinels tell each other of a failover within their
 /// two seconds between greetings; until then most of them may still name the old primary.
@@ -67,7 +68,7 @@ impl Elections {
 
     /// The primary, where it was learned of so recently that no Sentinel needs to be asked.
     pub(crate) fn recent(self: &Arc<Self>) -> Option<(Endpoint, Election)> {
-        let known = self.known();
+        let known = self.known.lock();
         let is_recent = boot_time() < known.until?;
         let endpoint = known.endpoint.clone().filter(|_| is_recent)?;
         Some((endpoint, self.election()))
@@ -75,13 +76,13 @@ impl Elections {
 
     /// The primary, as it was learned of last.
     pub(crate) fn last(&self) -> Option<Endpoint> {
-        self.known().endpoint.clone()
+        self.known.lock().endpoint.clone()
     }
 
     /// A Sentinel has announced a primary in the place of another one. `false` where that other one is not the
     /// primary that is known: the announcement may be late.
     pub(crate) fn announce(&self, left: &Endpoint, endpoint: Endpoint) -> bool {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let is_next =
             known.endpoint.as_ref().is_none_or(|known| known == left || *known == endpoint);
         if is_next {
@@ -92,7 +93,7 @@ impl Elections {
 
     /// The Sentinel that announced it says so when it is asked.
     pub(crate) fn confirm(&self, endpoint: Endpoint) {
-        self.believe(&mut self.known(), endpoint);
+        self.believe(&mut self.known.lock(), endpoint);
     }
 
     fn believe(&self, known: &mut Primary, endpoint: Endpoint) {
@@ -113,7 +114,7 @@ impl Elections {
         before: u64,
         answer: Elected,
     ) -> Option<(Endpoint, Election)> {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let now = boot_time();
         let Elected { endpoint, is_by_majority, is_tied } = answer;
         let is_needed = known.is_doubted || known.endpoint.is_none();
@@ -141,11 +142,6 @@ impl Elections {
     fn election(self: &Arc<Self>) -> Election {
         Election { all: Arc::clone(self), epoch: self.epochs.current() }
     }
-
-    fn known(&self) -> MutexGuard<'_, Primary> {
-        // Every change is a few assignments, so a panic elsewhere leaves it sound.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Primary {
@@ -162,14 +158,14 @@ impl Term for Election {
     }
 
     fn works(&self) {
-        let mut known = self.all.known();
+        let mut known = self.all.known.lock();
         if !self.epoch.is_over() {
             known.is_doubted = false;
         }
     }
 
     fn doubt(&self) {
-        let mut known = self.all.known();
+        let mut known = self.all.known.lock();
         if !self.epoch.is_over() {
             known.is_doubted = true;
             known.until = Some(known.answered.after(ANSWERED));
@@ -273,7 +269,7 @@ mod tests {
     fn each_answer_in_an_outage_is_used_for_a_second() {
         let elections = Arc::<Elections>::default();
         let (_, election) = settle(&elections, 0, 1);
-        elections.known().answered = Moment::from_nanos(0);
+        elections.known.lock().answered = Moment::from_nanos(0);
         election.doubt();
         assert_eq!(known(&elections), None);
         settle(&elections, 1, 1);
@@ -299,9 +295,9 @@ mod tests {
         assert_eq!(known(&elections), Some(2));
         second.doubt();
         first.works();
-        assert!(elections.known().is_doubted);
+        assert!(elections.known.lock().is_doubted);
         second.works();
-        assert!(!elections.known().is_doubted);
+        assert!(!elections.known.lock().is_doubted);
     }
 
     /// Two Sentinels may have failed over twice, and a message of the first time is late.

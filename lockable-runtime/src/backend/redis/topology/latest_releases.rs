@@ -4,11 +4,12 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::Attempt;
 use crate::types::clock::Moment;
+use crate::types::mutex::Mutex;
 
 /// How long before the last release, which itself may be long ago. In a planned failover a Sentinel notices within a second that the new
 /// primary was promoted, and the old one was not needed for all of that time.
@@ -24,7 +25,7 @@ pub(crate) struct LatestReleases(Mutex<VecDeque<(Moment, Arc<Attempt>)>>);
 impl LatestReleases {
     /// The server has released the lock of this attempt.
     pub(crate) fn add(&self, attempt: Arc<Attempt>, now: Moment) {
-        let mut latest = self.latest();
+        let mut latest = self.0.lock();
         while latest.len() >= MOST || latest.front().is_some_and(|(at, _)| now.since(*at) > WINDOW)
         {
             latest.pop_front();
@@ -36,12 +37,7 @@ impl LatestReleases {
 
     /// All of them, once.
     pub(crate) fn take(&self) -> impl Iterator<Item = Arc<Attempt>> + use<> {
-        mem::take(&mut *self.latest()).into_iter().map(|(_, attempt)| attempt)
-    }
-
-    fn latest(&self) -> MutexGuard<'_, VecDeque<(Moment, Arc<Attempt>)>> {
-        // Every change is a few insertions and removals, so a panic elsewhere leaves them sound.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        mem::take(&mut *self.0.lock()).into_iter().map(|(_, attempt)| attempt)
     }
 }
 

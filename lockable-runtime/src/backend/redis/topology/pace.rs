@@ -1,13 +1,13 @@
 //! When the nodes are asked which of them have which slots: one question at a time.
 
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::backend::Fault;
 use crate::types::clock::{Moment, boot_time};
+use crate::types::mutex::Mutex;
 
 /// Two questions are at least this far apart, however many calls need an answer.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ impl Pace {
     /// An answer is needed. Returns whether the caller starts the task that asks.
     #[must_use = "a task may have to be started"]
     pub(super) fn need(&self) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.is_needed = true;
         // A new trouble, a while after the last one.
         if !state.is_running && boot_time().since(state.asked) > LONGEST_PAUSE {
@@ -49,7 +49,7 @@ impl Pace {
 
     /// The next question is about to be sent, after this pause.
     pub(super) fn begin(&self) -> Duration {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = boot_time();
         let pause = state.pause.saturating_sub(now.since(state.asked));
         (state.is_needed, state.asked) = (false, now.after(pause));
@@ -58,16 +58,11 @@ impl Pace {
 
     /// The nodes were asked. Returns whether another answer was needed since; if not, the task that asks has ended.
     pub(super) fn is_needed(&self, has_news: bool) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let next = if has_news { PAUSE } else { 2 * state.pause };
         state.pause = next.clamp(PAUSE, LONGEST_PAUSE);
         state.is_running = state.is_needed;
         state.is_running
-    }
-
-    fn state(&self) -> MutexGuard<'_, Pacing> {
-        // Every change is a few assignments, so a panic elsewhere leaves it sound.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

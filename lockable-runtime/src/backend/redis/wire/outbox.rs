@@ -4,14 +4,15 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::redis::{Cmd, Value};
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::meaning::Failed;
 use crate::backend::{Attempt, Fault, Renewal, Renewed};
+use crate::types::mutex::Mutex;
 
 /// While fewer requests than this are under way, each is sent by itself. More of them gain more by going
 /// together than they lose by waiting for each other.
@@ -70,7 +71,7 @@ impl<R> Outbox<R> {
     /// it.
     pub(crate) fn join<T>(&self, request: impl FnOnce(Sender<T>) -> R) -> (Receiver<T>, bool) {
         let (answer, answered) = oneshot::channel();
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.requests.push_back(request(answer));
         let starts = !mem::replace(&mut waiting.is_attended, true);
         (answered, starts)
@@ -78,7 +79,7 @@ impl<R> Outbox<R> {
 
     /// The next batch, of at most `most` requests; empty where no request waits: then the task that sends them ends.
     pub(crate) fn next(&self, most: usize) -> VecDeque<R> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.is_attended = !waiting.requests.is_empty();
         let rest = waiting.requests.len().min(most);
         let rest = waiting.requests.split_off(rest);
@@ -87,17 +88,12 @@ impl<R> Outbox<R> {
 
     /// Drops what waits, because no task sends it any more.
     pub(crate) fn close(&self) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.is_attended = false;
         let requests = mem::take(&mut waiting.requests);
         // Outside of the lock: a channel that closes wakes its call.
         drop(waiting);
         drop(requests);
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting<R>> {
-        // Every change is one step, so a panic elsewhere leaves it sound.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
