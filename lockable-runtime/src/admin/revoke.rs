@@ -3,10 +3,9 @@
 //! See "What overlaps after `force_release`?" in DESIGN.md.
 
 use std::fmt;
-use std::future::{Future, IntoFuture, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use super::{Admin, HeldLock};
@@ -16,6 +15,7 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::owner::TokenParts;
 use crate::types::reason::Reason;
 use crate::types::slot::Slot;
+use crate::types::together::join_all;
 
 impl Admin {
     /// Asks the holder to stop.
@@ -142,11 +142,13 @@ impl Admin {
         self.link.usable_here()?;
         let Some(owner) = &held.owner else { return Err(self.no_lock(held)) };
         // The message is the first, or its holder would hear from client tracking that the lock was deleted.
-        let message = self.send(held, Verb::Forced, reason);
-        let taking = self.take(held, owner.clone().into_bytes(), pause);
-        let (sent, found) = both(message, taking).await;
         // The lock is taken away, whether its holder hears of it now or later.
-        drop(sent);
+        let message = async { drop(self.send(held, Verb::Forced, reason).await) };
+        let mut found = Ok(Release::Absent);
+        let taking = async { found = self.take(held, owner.clone().into_bytes(), pause).await };
+        let both: [Pin<Box<dyn Future<Output = ()> + Send>>; 2] =
+            [Box::pin(message), Box::pin(taking)];
+        join_all(both).await;
         let mut found = found?;
         // Its holder may have released it meanwhile, so that it is kept by its `min_hold`; or a waiter has changed the
         // mark of such a lock.
@@ -345,37 +347,6 @@ pub enum Forced {
     Released,
     /// The lock had changed hands before, and was not changed.
     Changed,
-}
-
-/// What both give. The first one sends first; neither waits for the other.
-async fn both<A: Future, B: Future>(first: A, second: B) -> (A::Output, B::Output) {
-    let mut first = pin!(first);
-    let mut second = pin!(second);
-    let mut of_first = None;
-    let mut of_second = None;
-    poll_fn(|cx| {
-        if of_first.is_none() {
-            of_first = ready(first.as_mut().poll(cx));
-        }
-        if of_second.is_none() {
-            of_second = ready(second.as_mut().poll(cx));
-        }
-        match (of_first.take(), of_second.take()) {
-            (Some(first), Some(second)) => Poll::Ready((first, second)),
-            (first, second) => {
-                (of_first, of_second) = (first, second);
-                Poll::Pending
-            }
-        }
-    })
-    .await
-}
-
-fn ready<T>(poll: Poll<T>) -> Option<T> {
-    match poll {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    }
 }
 
 /// Whether a holder is of this library, and may listen.

@@ -3,7 +3,7 @@
 //! See "How does `lead` keep one leader at work?" in DESIGN.md.
 
 use std::fmt;
-use std::future::{Future, pending, poll_fn};
+use std::future::{Future, pending};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,6 +16,7 @@ use crate::lease::Lease;
 use crate::locker::request::LockRequest;
 use crate::telemetry::Campaigns;
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::together::first_of;
 
 impl LockRequest {
     /// Campaigns for the lock, and runs the body while this process leads; again and again, until the body returns.
@@ -306,23 +307,13 @@ impl Leadership {
                     pending::<()>().await;
                 }
             };
-            either(lost, moved).await;
+            first_of(pin!(lost), pin!(moved)).await;
         }
     }
 }
 
 fn is_held(lease: Option<&Lease>) -> bool {
     lease.is_some_and(Lease::is_held)
-}
-
-/// Waits for one of the two.
-async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    poll_fn(|cx| match one.as_mut().poll(cx) {
-        Poll::Ready(()) => Poll::Ready(()),
-        Poll::Pending => other.as_mut().poll(cx),
-    })
-    .await;
 }
 
 impl fmt::Debug for Leadership {

@@ -2,14 +2,14 @@
 //!
 //! See "How does `drain` stop a locker's acquisitions?" in DESIGN.md.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::{Pin, pin};
-use std::task::Poll;
 
 use tokio::sync::Semaphore;
 
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::together::first_of;
 
 /// Open until it is closed for good.
 pub(crate) struct Gate(Semaphore);
@@ -40,13 +40,12 @@ impl Gate {
     pub(super) async fn while_open<T>(
         &self,
         key: &LockKey,
-        mut call: Pin<&mut impl Future<Output = Result<T, LockError>>>,
+        call: Pin<&mut impl Future<Output = Result<T, LockError>>>,
     ) -> Result<T, LockError> {
-        let mut closed = pin!(self.0.acquire());
-        poll_fn(|cx| match closed.as_mut().poll(cx) {
-            Poll::Ready(_) => Poll::Ready(Err(LockError::drained(key.as_str()))),
-            Poll::Pending => call.as_mut().poll(cx),
-        })
-        .await
+        let closed = pin!(async {
+            drop(self.0.acquire().await);
+            Err(LockError::drained(key.as_str()))
+        });
+        first_of(closed, call).await
     }
 }

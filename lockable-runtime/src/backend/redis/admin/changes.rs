@@ -2,10 +2,8 @@
 //!
 //! See "What does a watch cost the server?" in DESIGN.md.
 
-use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Weak};
-use std::task::Poll;
 use std::time::Duration;
 
 use ::redis::{Cmd, Value};
@@ -20,6 +18,7 @@ use crate::backend::{Events, Fault, WakeUp};
 use crate::types::clock::timer_on;
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
+use crate::types::together::first_of;
 
 /// Opens a connection on which the server reports the changes of a lock.
 pub(super) async fn changes(
@@ -88,17 +87,18 @@ impl Tracked {
 
     /// Waits for a change; `false` at the end.
     async fn hears(&self, changed: &Changed, reports: &watch::Sender<()>) -> bool {
-        let mut heard = pin!(changed.0.notified());
-        let mut ended = pin!(self.connection.end());
-        let mut closed = pin!(reports.closed());
-        poll_fn(|cx| {
-            if heard.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(true);
-            }
-            let is_over = ended.as_mut().poll(cx).is_ready() || closed.as_mut().poll(cx).is_ready();
-            if is_over { Poll::Ready(false) } else { Poll::Pending }
-        })
-        .await
+        let heard = async {
+            changed.0.notified().await;
+            true
+        };
+        let ended = async {
+            self.connection.end().await;
+        };
+        let over = async {
+            first_of(pin!(ended), pin!(reports.closed())).await;
+            false
+        };
+        first_of(pin!(heard), pin!(over)).await
     }
 }
 

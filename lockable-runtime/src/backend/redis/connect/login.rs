@@ -2,10 +2,8 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use ::redis::{ConnectionInfo, RedisConnectionInfo};
@@ -18,6 +16,7 @@ use crate::backend::redis::fault;
 use crate::types::clock::{timer_on, within};
 use crate::types::credentials::{Credentials, CredentialsSource};
 use crate::types::error::Cause;
+use crate::types::together::first_of;
 
 /// With what one connection logs in; `None` is what the URL says.
 pub(crate) struct Login(Option<Credentials>);
@@ -91,23 +90,16 @@ impl Logins {
         let (caller, given_up) = oneshot::channel::<Infallible>();
         let asking = self.runtime.spawn_blocking(move || {
             let _call = call;
-            context.block_on(unless(given_up, async move { source.ask().await }))
+            let abandoned = async {
+                drop(given_up.await);
+                Err(words("it was abandoned"))
+            };
+            context.block_on(first_of(pin!(source.ask()), pin!(abandoned)))
         });
         let answer = asking.await.map_err(panicked)?;
         drop(caller);
-        answer.unwrap_or_else(|| Err(words("it was abandoned")))
+        answer
     }
-}
-
-/// The future's output; `None` when the other one ends first.
-async fn unless<F: Future>(end: impl Future, future: F) -> Option<F::Output> {
-    let mut end = pin!(end);
-    let mut future = pin!(future);
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => end.as_mut().poll(cx).map(|_| None),
-    })
-    .await
 }
 
 fn panicked(error: JoinError) -> Cause {
