@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::backend::Seen;
 use crate::request_id::RequestId;
-use crate::types::owner::{Held, HolderId, LockValue, Mark, ProcessId, TokenParts};
+use crate::types::id::{HolderId, ProcessId};
+use crate::types::owner::{Held, LockValue, Mark, TokenParts};
 use crate::types::pause::Pause;
 use crate::types::redact::DisplayKey;
 use crate::types::utc::utc;
@@ -183,7 +184,7 @@ impl Holder {
 
     fn written(owner: &LockValue, remaining: Option<Duration>) -> Self {
         let foreign = Self {
-            id: HolderId::of(owner),
+            id: owner.id(),
             kind: HolderKind::Foreign,
             process: None,
             held_since: None,

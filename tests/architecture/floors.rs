@@ -72,7 +72,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "types",
         "mod pause options lanes line_key parameters credentials reporting selection ticket client_name namespace tag permit slot key \
-         hole token owner random error reason percent redact escape label metric_keys no_metric_keys \
+         hole token owner id random error reason percent redact escape label metric_keys no_metric_keys \
          grow_only mutex clock together written duration utc process generation seeded",
     ),
     ("request_id", "tower mod"),

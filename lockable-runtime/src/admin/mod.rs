@@ -35,9 +35,9 @@ pub use self::revoke::{Forced, Revoke, Revoked};
 pub use self::waiter::Waiter;
 use crate::backend::{Fault, Link};
 use crate::types::error::LockError;
+pub use crate::types::id::{HolderId, IdError, ProcessId};
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
-pub use crate::types::owner::{HolderId, IdError, ProcessId};
 
 mod changes;
 mod held;

@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::{Admin, Forced, HeldLock};
 use crate::backend::{Attempt, Fault, Release, Renewed};
 use crate::types::error::{LockError, LockErrorKind};
-use crate::types::owner::{LockValue, ProcessId};
+use crate::types::id::ProcessId;
+use crate::types::owner::{LockValue, OwnerToken};
 use crate::types::pause;
 use crate::types::reason::Reason;
 use crate::types::slot::Slot;
-use crate::types::token::OwnerToken;
 
 impl Admin {
     /// Takes the lock away as [`force_release`](Admin::force_release) does, and leaves it

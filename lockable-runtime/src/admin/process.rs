@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::backend::Client;
 use crate::types::client_name::ClientName;
-use crate::types::owner::ProcessId;
+use crate::types::id::ProcessId;
 
 /// A process that locks, as its connections name it.
 ///

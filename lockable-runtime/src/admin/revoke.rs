@@ -370,7 +370,7 @@ mod tests {
     use crate::types::key::LockKey;
     use crate::types::namespace::Namespace;
     use crate::types::options::Ttl;
-    use crate::types::token::OwnerToken;
+    use crate::types::owner::OwnerToken;
 
     #[test]
     fn a_lock_is_kept_with_and_without_waiters() {

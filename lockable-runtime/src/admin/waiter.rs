@@ -3,7 +3,8 @@
 use std::time::SystemTime;
 
 use crate::backend::Queued;
-use crate::types::owner::{ProcessId, TokenParts};
+use crate::types::id::ProcessId;
+use crate::types::owner::TokenParts;
 
 /// A process that waits for a lock.
 ///

@@ -11,14 +11,12 @@ use crate::types::label::Label;
 use crate::types::line_key::LineKey;
 use crate::types::mutex::Mutex;
 use crate::types::options::Ttl;
-use crate::types::owner::{Held, LockValue, is_of_holder, is_pause};
+use crate::types::owner::{Held, LockValue, OwnerToken, ReleasedBy, is_of_holder, is_pause};
 use crate::types::permit::Lane;
 use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
 use crate::types::slot::Slot;
-use crate::types::token::OwnerToken;
 #[cfg(feature = "redis")]
-use crate::types::token::ReleasedBy;
 
 /// One acquisition, from before it is asked for until after it is released.
 ///

@@ -3,8 +3,8 @@
 use super::fault::Fault;
 use super::revoking::Revocation;
 use crate::types::key::LockKey;
+use crate::types::owner::OwnerToken;
 use crate::types::slot::Slot;
-use crate::types::token::OwnerToken;
 
 /// A message of a release: this lock is kept for this waiter for a moment. It grants nothing: the waiter asks, and the
 /// answer does.

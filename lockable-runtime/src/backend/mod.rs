@@ -12,9 +12,8 @@ use crate::check::{Report, Role};
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
-use crate::types::owner::Held;
+use crate::types::owner::{Held, Origin, ReleasedBy};
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, ReleasedBy};
 
 mod administration;
 mod attempt;

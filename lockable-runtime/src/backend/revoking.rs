@@ -6,8 +6,8 @@ use std::future::ready;
 
 use super::attempt::Release;
 use super::fault::Reply;
+use crate::types::id::ProcessId;
 use crate::types::key::LockKey;
-use crate::types::owner::ProcessId;
 use crate::types::reason::Reason;
 
 /// How operators reach holders.

@@ -17,10 +17,9 @@ use super::{
 use crate::check::Role;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
-use crate::types::owner::Held;
+use crate::types::owner::{Held, Origin};
 use crate::types::selection::Selection;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 pub(crate) struct Slow {
     memory: Arc<Memory>,

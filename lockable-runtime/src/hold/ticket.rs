@@ -13,8 +13,8 @@ use crate::lease::{Lease, Loss};
 use crate::releaser::{Known, Releaser};
 use crate::types::error::LockError;
 use crate::types::options::Ttl;
+use crate::types::owner::OwnerToken;
 use crate::types::ticket::Ticket;
-use crate::types::token::OwnerToken;
 
 impl LockGuard {
     /// Ends the hold here, and leaves the lock taken for `ttl`, for the process that redeems the ticket.

@@ -13,8 +13,8 @@ use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::lanes::Occupied;
 use crate::types::mutex::Mutex;
+use crate::types::owner::OwnerToken;
 use crate::types::process::PerProcess;
-use crate::types::token::OwnerToken;
 use crate::worker::{Agent, InFlight, Worklist};
 
 use self::backlog::{Backlog, Untried};

@@ -22,10 +22,9 @@ use crate::backend::{
 use crate::check::Role;
 use crate::types::clock::{Moment, tokio_time, within};
 use crate::types::key::LockKey;
-use crate::types::owner::Held;
+use crate::types::owner::{Held, Origin};
 use crate::types::selection::Selection;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 pub(super) struct Client(pub(super) Arc<Process>);
 

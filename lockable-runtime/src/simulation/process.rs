@@ -21,8 +21,8 @@ use crate::backend::{
     Before, Epoch, Events, Fault, LatestReleases, Memory, Part, Reply, Revocation,
 };
 use crate::types::clock::{Moment, tokio_time, within};
+use crate::types::owner::Origin;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 /// As the default of the real backend.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);

@@ -12,7 +12,7 @@ use super::mix::Lane;
 use super::process::Process;
 use crate::backend::{Environment as _, Events, WakeUp};
 use crate::types::clock::{Moment, tokio_time};
-use crate::types::token::{Origin, OwnerToken};
+use crate::types::owner::{Origin, OwnerToken};
 
 /// The pause between two subscriptions, as in the real backend.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -16,10 +16,10 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::{Deadlines, Ttl};
+use crate::types::owner::{Origin, OwnerToken, ReleasedBy};
 use crate::types::permit::{Family, Lane, LaneNumber};
 use crate::types::random::random;
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, OwnerToken, ReleasedBy};
 
 /// The verbs of the backend at a URL, as one process has them, to be compared with those of another
 /// backend.

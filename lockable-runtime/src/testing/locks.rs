@@ -17,10 +17,10 @@ use crate::request_id::RequestId;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Deadlines, Ttl};
+use crate::types::owner::OwnerToken;
 use crate::types::permit::{Family, Permits};
 use crate::types::reason::Reason;
 use crate::types::reporting::Reporting;
-use crate::types::token::OwnerToken;
 
 /// A locker for one test, on an empty store in memory, with control over its locks.
 ///

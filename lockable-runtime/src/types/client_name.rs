@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use std::process;
 
 use crate::types::error::LockError;
-use crate::types::owner::ProcessId;
+use crate::types::id::ProcessId;
 #[cfg(any(feature = "redis", test))]
 use crate::types::percent::unescaped;
 

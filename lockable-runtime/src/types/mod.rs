@@ -9,6 +9,11 @@ pub(crate) mod escape;
 pub(crate) mod generation;
 pub(crate) mod grow_only;
 pub(crate) mod hole;
+#[cfg_attr(
+    not(feature = "admin"),
+    expect(unreachable_pub, reason = "the feature `admin` shows the ids")
+)]
+pub(crate) mod id;
 pub(crate) mod key;
 pub(crate) mod label;
 pub(crate) mod lanes;
@@ -21,10 +26,6 @@ pub(crate) mod metric_keys;
 pub(crate) mod mutex;
 pub(crate) mod namespace;
 pub(crate) mod options;
-#[cfg_attr(
-    not(feature = "admin"),
-    expect(unreachable_pub, reason = "the feature `admin` shows the ids")
-)]
 pub(crate) mod owner;
 pub(crate) mod parameters;
 pub(crate) mod pause;

@@ -9,7 +9,7 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::permit::member;
 #[cfg(any(feature = "redis", lockable_internals, test))]
-use crate::types::{owner::ProcessId, permit::Family, slot::Slot, tag::tag, token::Origin};
+use crate::types::{id::ProcessId, owner::Origin, permit::Family, slot::Slot, tag::tag};
 
 /// What the names begin with of companion keys, of the channels of wake-ups, and of the keys of trials.
 #[derive(Clone, Debug, PartialEq, Eq)]

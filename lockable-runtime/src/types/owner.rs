@@ -1,187 +1,170 @@
-//! What an owner token says to those who may not see it: whose it is, and when its lock was asked for.
+//! The value of a lock: an owner token, and the signs in front of it and in it. No other file knows them; in the scripts
+//! `value.lua` does.
 //!
-//! See "How does `CLIENT LIST` show which process holds a lock?" in DESIGN.md.
+//! See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
 
-use std::error::Error;
-use std::fmt;
-use std::str::FromStr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use crate::request_id::RequestId;
 use crate::types::error::LockError;
-use crate::types::process::PerProcess;
-use crate::types::random::{of_system, random};
+use crate::types::id::{HolderId, ProcessId};
+use crate::types::random::random;
+use crate::types::reason::Reason;
 
-/// One process that locks: six hexadecimal digits, with which its owner tokens begin.
+/// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
 ///
-/// Each process draws its own at its first use of a lock, a forked one too. So the holder of a lock, an entry in its
-/// queue and a connection in the server's list are known to be of one process.
+/// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one. The first six digits are
+/// the process, and the number begins with the time of the attempt: [`TokenParts`] reads them. The point is a hyphen
+/// where its holder [releases by a command](ReleasedBy::Command). Behind the number of a `once` call is a `!`.
 ///
-/// # What this does not guarantee
-/// They are no secret, and not unique for ever: of 500 processes, two have the same in one case of a hundred.
-///
-/// # Examples
-/// ```
-/// # fn example() -> Result<(), lockable_runtime::admin::IdError> {
-/// use lockable_runtime::admin::ProcessId;
-///
-/// let process: ProcessId = "0a1b2c".parse()?;
-/// assert_eq!(process.to_string(), "0a1b2c");
-/// # Ok(())
-/// # }
-/// # example().unwrap();
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProcessId(u32);
+/// Never shown in messages or logs: to know it is enough to release the lock.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct OwnerToken(String);
 
-impl ProcessId {
-    /// That of this process.
+impl OwnerToken {
+    /// Makes a token that no other acquisition has.
     ///
     /// # Errors
     /// When the system gives no randomness.
-    pub(crate) fn current() -> Result<Self, LockError> {
-        /// Zero until it was drawn.
-        static CURRENT: PerProcess<AtomicU32> = PerProcess::new();
-        #[cfg(test)]
-        if crate::types::seeded::start().is_some() {
-            return Ok(Self(0x005E_EDED));
-        }
-        let current = CURRENT.get();
-        let known = current.load(Ordering::Acquire);
-        if known != 0 {
-            return Ok(Self(known));
-        }
-        let Self(drawn) = Self::leading(of_system()?);
-        let set = Ordering::AcqRel;
-        let order = Ordering::Acquire;
-        let first = current.compare_exchange(0, drawn.max(1), set, order);
-        Ok(Self(first.map_or_else(|known| known, |_| drawn.max(1))))
+    pub(crate) fn draw(identity: Option<&RequestId>) -> Result<Self, LockError> {
+        Ok(Self::at(Origin::draw()?, number_of_try(), identity))
     }
 
-    /// That of an origin.
-    pub(super) fn leading(origin: u64) -> Self {
-        Self(u32::try_from(origin >> REST_BITS).unwrap_or_default())
+    /// How its holder releases the lock.
+    #[cfg(feature = "redis")]
+    pub(crate) fn released_by(&self) -> ReleasedBy {
+        let is_command = self.0.as_bytes().get(ORIGIN_DIGITS) == Some(&b'-');
+        if is_command { ReleasedBy::Command } else { ReleasedBy::Script }
     }
 
-    /// These random bits behind its digits.
-    pub(super) fn origin(self, random: u64) -> u64 {
-        (u64::from(self.0) << REST_BITS) | (random & ((1 << REST_BITS) - 1))
+    /// The token of this origin and number. No other token of the origin may have the number.
+    pub(crate) fn at(
+        origin: Origin,
+        number: impl fmt::Display,
+        identity: Option<&RequestId>,
+    ) -> Self {
+        Self::written(origin, ReleasedBy::Script, number, identity)
+    }
+
+    pub(crate) fn written(
+        origin: Origin,
+        released_by: ReleasedBy,
+        number: impl fmt::Display,
+        identity: Option<&RequestId>,
+    ) -> Self {
+        let (separator, Origin(origin)) = (released_by.separator(), origin);
+        let (blank, identity) = identity.map_or(("", ""), |identity| (" ", identity.as_str()));
+        // The origin, a point, the number of a waiter, and a blank.
+        let mut text = String::with_capacity(44 + identity.len());
+        // Writing to a string never fails. One pass of the formatter, because each costs more than what it writes.
+        write!(text, "{origin:016x}{separator}{number}").unwrap_or_default();
+        text.push_str(blank);
+        text.push_str(identity);
+        Self(text)
+    }
+
+    /// The same as the token of a `once` call, which its script recognizes.
+    ///
+    /// See "How does `once` tell a completed run from a busy lock?" in DESIGN.md.
+    pub(crate) fn of_once(mut self) -> Self {
+        let end = self.0.find(' ').unwrap_or(self.0.len());
+        debug_assert!(self.0.find('-').is_none_or(|at| at > end), "a command keeps no lock taken");
+        self.0.insert(end, ONCE);
+        self
+    }
+
+    /// The same acquisition once a ticket has its lock. No holder has this token, and scripts release it.
+    pub(crate) fn of_ticket(&self) -> Self {
+        Self(format!("{TICKET}{}", self.0))
+    }
+
+    /// The token of a pause: what is behind it says until when, and why.
+    pub(crate) fn of_pause(&self, until: &str, reason: &Reason) -> Self {
+        Self(format!("{PAUSE}{} {until} {reason}", self.0).trim_end().to_owned())
+    }
+
+    pub(crate) fn is_of_once(&self) -> bool {
+        self.0.split(' ').next().is_some_and(|acquisition| acquisition.ends_with(ONCE))
+    }
+
+    /// A token that the backend sent, or that was in a ticket.
+    pub(crate) fn received(text: &str) -> Self {
+        Self(text.to_owned())
     }
 }
 
-/// How many bits of an origin do not say which process it is of.
-const REST_BITS: u32 = 40;
+/// What the tokens of one locker's waiters begin with, and the address that their wake-ups are sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Origin(pub(super) u64);
 
-/// With the digits that are meant everywhere else.
-impl fmt::Debug for ProcessId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ProcessId({self})")
-    }
-}
-
-impl fmt::Display for ProcessId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:06x}", self.0)
-    }
-}
-
-/// Reads what [`Display`](fmt::Display) wrote.
-impl FromStr for ProcessId {
-    type Err = IdError;
-
+impl Origin {
+    /// An origin that no other locker has, in any process.
+    ///
     /// # Errors
-    /// When the text is not six hexadecimal digits.
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        hex(text, 6).map(Self)
+    /// When the system gives no randomness.
+    pub(crate) fn draw() -> Result<Self, LockError> {
+        Self::draw_in(ProcessId::current()?)
+    }
+
+    /// The same in this process, which was asked for before.
+    pub(super) fn draw_in(process: ProcessId) -> Result<Self, LockError> {
+        random().map(|bits| Self(process.origin(bits)))
+    }
+
+    /// The origin of a token that this crate made.
+    #[cfg(any(feature = "redis", test))]
+    pub(crate) fn of(owner: &OwnerToken) -> Option<Self> {
+        let (origin, _) = owner.as_ref().split_once('.')?;
+        u64::from_str_radix(origin, 16).ok().map(Self)
+    }
+
+    /// Whether a token has this origin.
+    pub(crate) fn is_of(self, owner: &str) -> bool {
+        owner.split_once('.').is_some_and(|(origin, _)| origin == self.to_string())
     }
 }
 
-/// One hold of one lock: eight hexadecimal digits, a hash of the holder's value.
-///
-/// With it an operator names one hold, and never handles the owner token. Every process computes the same digits.
-///
-/// # What this does not guarantee
-/// It is short enough to type: two holds have the same id in one case of four thousand million. Operations compare
-/// the whole owner token.
-///
-/// # Examples
-/// ```
-/// # fn example() -> Result<(), lockable_runtime::admin::IdError> {
-/// use lockable_runtime::admin::HolderId;
-///
-/// let id: HolderId = "3fa91c02".parse()?;
-/// assert_eq!(id.to_string(), "3fa91c02");
-/// assert!("3fa9".parse::<HolderId>().is_err());
-/// # Ok(())
-/// # }
-/// # example().unwrap();
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HolderId(u32);
-
-impl HolderId {
-    /// Folded: other versions have to find the same. Of a long value only as much counts as a listing reads.
-    pub(crate) fn of(owner: &LockValue) -> Self {
-        let hash = fnv_1a(owner.0.iter().take(LockValue::MAX_BYTES));
-        let folded = (hash >> 32) ^ (hash & u64::from(u32::MAX));
-        Self(u32::try_from(folded).unwrap_or_default())
-    }
-}
-
-/// FNV-1a: a hash that is the same in every process and version, and no secret.
-pub(super) fn fnv_1a<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
-    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
-    bytes.fold(0xCBF2_9CE4_8422_2325, add)
-}
-
-/// With the digits that are meant everywhere else.
-impl fmt::Debug for HolderId {
+/// Sixteen hexadecimal digits.
+impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HolderId({self})")
+        write!(f, "{:016x}", self.0)
     }
 }
 
-impl fmt::Display for HolderId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}", self.0)
-    }
-}
-
-/// Reads what [`Display`](fmt::Display) wrote.
-impl FromStr for HolderId {
-    type Err = IdError;
-
-    /// # Errors
-    /// When the text is not eight hexadecimal digits.
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        hex(text, 8).map(Self)
-    }
-}
-
-/// A text that is no [`ProcessId`] or no [`HolderId`].
+/// How the holder of an owner token releases its lock.
 ///
-/// # Examples
-/// ```
-/// use lockable_runtime::admin::HolderId;
-///
-/// let error = "order:7".parse::<HolderId>().unwrap_err();
-/// assert_eq!(error.to_string(), "an id of this kind is 8 hexadecimal digits");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdError(usize);
+/// See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReleasedBy {
+    /// By a script, which looks at the queue.
+    Script,
+    /// By a command that deletes the lock if it has this owner token and no waiter has marked it. Only such a token is
+    /// ever marked.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "only Redis has the command"))]
+    Command,
+}
 
-impl fmt::Display for IdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an id of this kind is {} hexadecimal digits", self.0)
+impl ReleasedBy {
+    fn separator(self) -> char {
+        match self {
+            Self::Script => '.',
+            Self::Command => '-',
+        }
     }
 }
 
-impl Error for IdError {}
+impl AsRef<str> for OwnerToken {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
 
-fn hex(text: &str, digits: usize) -> Result<u32, IdError> {
-    let is_hex = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let number = is_hex.then(|| u32::from_str_radix(text, 16).ok());
-    number.flatten().ok_or(IdError(digits))
+impl fmt::Debug for OwnerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnerToken(redacted)")
+    }
 }
 
 /// The value of a lock, which another library may have written: an owner token, other text, or any bytes. Of a long one
@@ -223,6 +206,10 @@ impl LockValue {
         let parts = TokenParts::parse(self.text());
         let is_for_waiters = parts.is_some_and(|parts| parts.mark == Some(Mark::KeptForWaiters));
         rest.saturating_sub(if is_for_waiters { FOR_WAITERS } else { Duration::ZERO })
+    }
+
+    pub(crate) fn id(&self) -> HolderId {
+        HolderId::of(self.0.get(..Self::MAX_BYTES).unwrap_or(&self.0))
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -279,10 +266,10 @@ pub(crate) enum Mark {
 }
 
 /// The mark of a ticket. Scripts compare it as a part of the owner token, and write none in front of it.
-pub(super) const TICKET: char = '@';
+const TICKET: char = '@';
 
 /// The mark of a pause, which scripts treat in the same way.
-pub(super) const PAUSE: char = '|';
+const PAUSE: char = '|';
 
 /// Whether the value of a lock is a holder's, by its first byte: in front of others is a mark, or another program wrote
 /// them. An empty one is no value.
@@ -368,10 +355,10 @@ fn is_origin(text: &[u8]) -> bool {
     text.len() == ORIGIN_DIGITS && text.iter().all(is_hex)
 }
 
-pub(super) const ORIGIN_DIGITS: usize = 16;
+const ORIGIN_DIGITS: usize = 16;
 
 /// What is behind the number of a `once` call.
-pub(super) const ONCE: char = '!';
+const ONCE: char = '!';
 
 /// The time in the number of an owner token, if that is one.
 fn attempted_at(number: &str) -> Option<SystemTime> {

@@ -6,10 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::options::Ttl;
-use crate::types::owner::{LockValue, Mark, PAUSE, TokenParts};
+use crate::types::owner::{LockValue, Mark, OwnerToken, TokenParts};
 use crate::types::reason::Reason;
 use crate::types::redact::DisplayKey;
-use crate::types::token::OwnerToken;
 use crate::types::utc::utc;
 
 /// What the value of a paused lock says, in the place of a request id.
@@ -48,8 +47,7 @@ impl Pause {
 /// When the system gives no randomness.
 pub(crate) fn token(length: Ttl, reason: &Reason) -> Result<OwnerToken, LockError> {
     let (drawn, end) = (OwnerToken::draw(None)?, SystemTime::now() + length.duration());
-    let text = format!("{PAUSE}{} {} {reason}", drawn.as_ref(), utc(end));
-    Ok(OwnerToken::received(text.trim_end()))
+    Ok(drawn.of_pause(&utc(end).to_string(), reason))
 }
 
 /// # Errors

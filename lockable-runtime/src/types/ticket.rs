@@ -6,10 +6,11 @@ use std::slice;
 use std::str::FromStr;
 
 use crate::request_id::RequestId;
+use crate::types::id::fnv_1a;
 use crate::types::key::{Keys, LockKey};
-use crate::types::owner::{TokenParts, fnv_1a};
+use crate::types::owner::{OwnerToken, TokenParts};
 use crate::types::percent::{escaped, unescaped};
-use crate::types::token::{FencingToken, OwnerToken};
+use crate::types::token::FencingToken;
 
 /// A held lock on its way to another process.
 ///

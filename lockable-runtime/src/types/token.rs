@@ -1,7 +1,7 @@
 //! The two tokens of a grant: who owns it, and how new it is.
 
 use std::error::Error;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,109 +9,8 @@ use std::time::Duration;
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
-#[cfg(feature = "redis")]
-use crate::types::owner::ORIGIN_DIGITS;
-use crate::types::owner::{ONCE, ProcessId, TICKET, number_of_try};
-use crate::types::random::random;
-
-/// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
-///
-/// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one. The first six digits are
-/// the process, and the number begins with the time of the attempt: [`TokenParts`] reads them. The point is a hyphen
-/// where its holder [releases by a command](ReleasedBy::Command). Behind the number of a `once` call is a `!`.
-///
-/// Never shown in messages or logs: to know it is enough to release the lock.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct OwnerToken(String);
-
-impl OwnerToken {
-    /// Makes a token that no other acquisition has.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
-    pub(crate) fn draw(identity: Option<&RequestId>) -> Result<Self, LockError> {
-        Ok(Self::at(Origin::draw()?, number_of_try(), identity))
-    }
-
-    /// How its holder releases the lock.
-    #[cfg(feature = "redis")]
-    pub(crate) fn released_by(&self) -> ReleasedBy {
-        let is_command = self.0.as_bytes().get(ORIGIN_DIGITS) == Some(&b'-');
-        if is_command { ReleasedBy::Command } else { ReleasedBy::Script }
-    }
-
-    /// The token of this origin and number. No other token of the origin may have the number.
-    pub(crate) fn at(
-        origin: Origin,
-        number: impl fmt::Display,
-        identity: Option<&RequestId>,
-    ) -> Self {
-        Self::written(origin, ReleasedBy::Script, number, identity)
-    }
-
-    pub(crate) fn written(
-        origin: Origin,
-        released_by: ReleasedBy,
-        number: impl fmt::Display,
-        identity: Option<&RequestId>,
-    ) -> Self {
-        let (separator, Origin(origin)) = (released_by.separator(), origin);
-        let (blank, identity) = identity.map_or(("", ""), |identity| (" ", identity.as_str()));
-        // The origin, a point, the number of a waiter, and a blank.
-        let mut text = String::with_capacity(44 + identity.len());
-        // Writing to a string never fails. One pass of the formatter, because each costs more than what it writes.
-        write!(text, "{origin:016x}{separator}{number}").unwrap_or_default();
-        text.push_str(blank);
-        text.push_str(identity);
-        Self(text)
-    }
-
-    /// The same as the token of a `once` call, which its script recognizes.
-    ///
-    /// See "How does `once` tell a completed run from a busy lock?" in DESIGN.md.
-    pub(crate) fn of_once(mut self) -> Self {
-        let end = self.0.find(' ').unwrap_or(self.0.len());
-        debug_assert!(self.0.find('-').is_none_or(|at| at > end), "a command keeps no lock taken");
-        self.0.insert(end, ONCE);
-        self
-    }
-
-    /// The same acquisition once a ticket has its lock. No holder has this token, and scripts release it.
-    pub(crate) fn of_ticket(&self) -> Self {
-        Self(format!("{TICKET}{}", self.0))
-    }
-
-    pub(crate) fn is_of_once(&self) -> bool {
-        self.0.split(' ').next().is_some_and(|acquisition| acquisition.ends_with(ONCE))
-    }
-
-    /// A token that the backend sent, or that was in a ticket.
-    pub(crate) fn received(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-/// How the holder of an owner token releases its lock.
-///
-/// See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReleasedBy {
-    /// By a script, which looks at the queue.
-    Script,
-    /// By a command that deletes the lock if it has this owner token and no waiter has marked it. Only such a token is
-    /// ever marked.
-    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "only Redis has the command"))]
-    Command,
-}
-
-impl ReleasedBy {
-    fn separator(self) -> char {
-        match self {
-            Self::Script => '.',
-            Self::Command => '-',
-        }
-    }
-}
+use crate::types::id::ProcessId;
+use crate::types::owner::{Origin, OwnerToken, ReleasedBy, number_of_try};
 
 /// What the owner tokens of one locker begin with, except those of its waiters.
 ///
@@ -137,7 +36,7 @@ impl Prefix {
     /// When the system gives no randomness.
     pub(crate) fn draw(now: Moment) -> Result<Self, LockError> {
         let process = ProcessId::current()?;
-        let (Origin(origin), drawn) = (Origin::draw_in(process)?, now.as_nanos());
+        let (origin, drawn) = (Origin::draw_in(process)?.0, now.as_nanos());
         Ok(Self { process, origin: AtomicU64::new(origin), drawn: AtomicU64::new(drawn) })
     }
 
@@ -172,56 +71,6 @@ impl Prefix {
             }
             Err(other) => Ok(Origin(other)),
         }
-    }
-}
-
-/// What the tokens of one locker's waiters begin with, and the address that their wake-ups are sent to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Origin(u64);
-
-impl Origin {
-    /// An origin that no other locker has, in any process.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
-    pub(crate) fn draw() -> Result<Self, LockError> {
-        Self::draw_in(ProcessId::current()?)
-    }
-
-    /// The same in this process, which was asked for before.
-    fn draw_in(process: ProcessId) -> Result<Self, LockError> {
-        random().map(|bits| Self(process.origin(bits)))
-    }
-
-    /// The origin of a token that this crate made.
-    #[cfg(any(feature = "redis", test))]
-    pub(crate) fn of(owner: &OwnerToken) -> Option<Self> {
-        let (origin, _) = owner.as_ref().split_once('.')?;
-        u64::from_str_radix(origin, 16).ok().map(Self)
-    }
-
-    /// Whether a token has this origin.
-    pub(crate) fn is_of(self, owner: &str) -> bool {
-        owner.split_once('.').is_some_and(|(origin, _)| origin == self.to_string())
-    }
-}
-
-/// Sixteen hexadecimal digits.
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl AsRef<str> for OwnerToken {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for OwnerToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OwnerToken(redacted)")
     }
 }
 

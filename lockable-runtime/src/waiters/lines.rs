@@ -13,10 +13,9 @@ use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
-use crate::types::owner::NumberOfWaiter;
+use crate::types::owner::{NumberOfWaiter, Origin, OwnerToken};
 use crate::types::permit::Family;
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, OwnerToken};
 use crate::worker::{Agent, InFlight, Worklist};
 
 pub(super) struct Lines {

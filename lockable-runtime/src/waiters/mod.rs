@@ -18,8 +18,7 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::options::{Terms, Wait};
-use crate::types::owner::Held;
-use crate::types::token::Origin;
+use crate::types::owner::{Held, Origin};
 
 pub(crate) use self::line::{Granted, Heard, RECHECK_INTERVAL};
 pub(crate) use self::stake::{Entered, Stake};

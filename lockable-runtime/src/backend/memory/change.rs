@@ -9,9 +9,8 @@ use crate::backend::{
 };
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
-use crate::types::owner::Held;
+use crate::types::owner::{Held, Origin, OwnerToken};
 use crate::types::permit::Family;
-use crate::types::token::{Origin, OwnerToken};
 
 /// One verb at work on one key, at one moment.
 pub(super) struct Change<'a> {

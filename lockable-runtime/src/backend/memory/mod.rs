@@ -23,10 +23,9 @@ use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::clock::{Moment, timer_on, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
-use crate::types::owner::Held;
+use crate::types::owner::{Held, Origin};
 use crate::types::process::PerProcess;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 mod change;
 mod listing;

@@ -10,8 +10,8 @@ use crate::types::clock::tokio_time;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
+use crate::types::owner::OwnerToken;
 use crate::types::slot::Slot;
-use crate::types::token::OwnerToken;
 
 /// The store behind `memory://name`, for as long as this lives.
 #[derive(Clone)]

@@ -9,10 +9,9 @@ use crate::backend::{Attempt, Events, Reserved};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
-use crate::types::owner::{Held, LockValue};
+use crate::types::owner::{Held, LockValue, Origin, OwnerToken};
 use crate::types::permit::Family;
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, OwnerToken};
 
 /// As many fencing tokens as a turn can need.
 pub(super) const TURN: u64 = Reserved::PASSES + 1;

@@ -18,8 +18,8 @@ use crate::background::background;
 use crate::check::Role;
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::owner::{Origin, ReleasedBy};
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, ReleasedBy};
 
 mod admin;
 mod batch;

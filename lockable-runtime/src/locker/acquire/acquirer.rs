@@ -20,10 +20,10 @@ use crate::types::key::LockKey;
 use crate::types::lanes::AllLanes;
 use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
-use crate::types::owner::Held;
+use crate::types::owner::{Held, Origin, ReleasedBy};
 use crate::types::permit::{Lane, Permits};
 use crate::types::ticket::Ticket;
-use crate::types::token::{Origin, Prefix, ReleasedBy};
+use crate::types::token::Prefix;
 use crate::waiters::{Heard, Stake, Turn, Waiters};
 
 /// What all calls of one locker acquire with.

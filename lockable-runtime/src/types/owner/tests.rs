@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::request_id::RequestId;
-use crate::types::token::{Origin, OwnerToken};
+use crate::types::owner::{Origin, OwnerToken};
 
 /// How far apart two readings of the clock in one test are at most.
 const TEST: Duration = Duration::from_secs(60);
@@ -88,10 +88,6 @@ fn numbers_of_tries_rise() {
     assert!(numbers.is_sorted_by(|one, next| one < next));
 }
 
-fn id_of(owner: &str) -> HolderId {
-    HolderId::of(&LockValue::new(owner.as_bytes().to_vec()))
-}
-
 #[test]
 fn bytes_are_no_text() {
     assert_eq!(LockValue::new(vec![0xFF, 0xFE]).text(), "");
@@ -105,25 +101,6 @@ fn a_long_value_is_known_by_its_beginning() {
     assert!(beginning.is_of(&beginning) && beginning.is_of(&of_length(5_000)));
     assert!(!of_length(7).is_of(&of_length(8)) && !of_length(5_000).is_of(&beginning));
     assert!(!beginning.is_of(&LockValue::new(vec![b'y'; 5_000])));
-}
-
-#[test]
-fn ids_are_read_as_they_are_written() {
-    let process = ProcessId::current().unwrap();
-    assert_eq!(process.to_string().parse(), Ok(process));
-    let holder = id_of("0123456789abcdef.1");
-    assert_eq!(holder.to_string().parse(), Ok(holder));
-    for text in ["", "+12345", "12345", "1234567", "12345g", "é1234"] {
-        assert_eq!(text.parse::<ProcessId>(), Err(IdError(6)), "{text:?}");
-    }
-}
-
-/// Another hash would be another id, which other versions do not know.
-#[test]
-fn the_id_of_a_hold_never_changes() {
-    let id = |owner| id_of(owner).to_string();
-    assert_eq!(id("0123456789abcdef.1750000000000001"), "10658835");
-    assert_eq!(id(""), "4fd0bfc1");
 }
 
 #[cfg(feature = "redis")]
@@ -151,15 +128,8 @@ proptest! {
             let said = TokenParts::parse(whole.text());
             prop_assert_eq!(is_done(value), said.is_some_and(|said| said.is_done()));
             prop_assert!(unmarked(value) == value || [b"+", unmarked(value)].concat() == value);
-            let id = HolderId::of(&whole);
+            let id = whole.id();
             prop_assert_eq!(id.to_string().parse(), Ok(id));
-        }
-    }
-
-    #[test]
-    fn an_id_is_read_as_it_is_written_or_refused(text in "[0-9a-fA-F]{5,9}|.{0,9}") {
-        if let Ok(process) = text.parse::<ProcessId>() {
-            prop_assert_eq!(process.to_string(), text.to_lowercase());
         }
     }
 }

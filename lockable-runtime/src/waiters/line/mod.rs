@@ -18,8 +18,8 @@ use self::parts::{Place, Turn};
 use crate::backend::{Attempt, Enqueued, Fault, Grant};
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::owner::OwnerToken;
 use crate::types::slot::Slot;
-use crate::types::token::OwnerToken;
 
 mod parts;
 #[cfg(test)]

@@ -9,10 +9,10 @@ use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::route::Router;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::{Fault, Queued, Seen};
+use crate::types::id::ProcessId;
 use crate::types::key::LockKey;
-use crate::types::owner::{ProcessId, TokenParts};
+use crate::types::owner::{Origin, OwnerToken, TokenParts};
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, OwnerToken};
 
 /// The entries of a lock's queue, the next one first.
 pub(super) async fn queue(router: &Router, key: &LockKey) -> Result<Vec<Queued>, Fault> {

@@ -15,11 +15,11 @@ use crate::backend::redis::wire::script;
 use crate::backend::{
     Attempt, Audience, Backend, Environment, Fault, Release, Reply, Revocation, Revoking,
 };
+use crate::types::id::ProcessId;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
-use crate::types::owner::{LockValue, ProcessId, TokenParts};
+use crate::types::owner::{LockValue, OwnerToken, TokenParts};
 use crate::types::slot::Slot;
-use crate::types::token::OwnerToken;
 
 impl Revoking for Redis {
     fn send(&self, revocation: Revocation) -> Reply<Audience> {

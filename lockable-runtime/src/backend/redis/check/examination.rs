@@ -13,7 +13,7 @@ use crate::backend::redis::wire::delete::Delete;
 use crate::backend::redis::wire::greeting::Introduced;
 use crate::backend::redis::wire::server::{self, Mode};
 use crate::check::{Code, Finding, Report, Role, Severity};
-use crate::types::token::Origin;
+use crate::types::owner::Origin;
 
 /// Everything about a server, as far as it answers; with its clock, where that was read.
 pub(super) async fn examine(

@@ -16,8 +16,8 @@ use crate::backend::redis::wire::command::pipeline;
 use crate::backend::redis::wire::delete::Delete;
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::namespace::{Channels, Namespace};
+use crate::types::owner::Origin;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 /// How each command is tried, with a word in capitals for a key or a channel.
 ///

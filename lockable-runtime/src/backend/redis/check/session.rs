@@ -14,9 +14,9 @@ use crate::check::Finding;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
+use crate::types::owner::Origin;
 use crate::types::slot::Slot;
 use crate::types::tag::tag;
-use crate::types::token::Origin;
 
 /// The lock that the check does everything with.
 pub(super) struct Probe {

@@ -4,8 +4,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::types::owner::Origin;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 /// Where the wake-ups of an origin are published for the locks of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

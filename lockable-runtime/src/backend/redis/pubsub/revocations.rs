@@ -11,8 +11,8 @@ use crate::backend::redis::connect::reports::Reports;
 use crate::backend::{Revocation, Verb};
 use crate::types::clock::timer_on;
 use crate::types::error::LockErrorKind;
+use crate::types::id::ProcessId;
 use crate::types::key::LockKey;
-use crate::types::owner::ProcessId;
 use crate::types::reason::Reason;
 
 /// The pause after a server has refused the subscription, which only an operator can mend.

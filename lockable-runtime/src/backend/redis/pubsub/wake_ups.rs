@@ -23,8 +23,8 @@ use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
 use crate::types::namespace::Channels;
+use crate::types::owner::{Origin, OwnerToken};
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, OwnerToken};
 
 /// How often the node is asked whether it lives, and the channels are left that no call has listened to since.
 /// A call that waits listens with each of its questions, which are less than a second apart.

@@ -25,9 +25,9 @@ use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::Ttl;
+use crate::types::owner::OwnerToken;
 use crate::types::permit::{Family, Lane, LaneNumber};
 use crate::types::slot::{SLOTS, Slot};
-use crate::types::token::OwnerToken;
 
 /// An owner token, which is the attempt's own.
 const OWN: &str = "0123456789abcdef.17500000000000010000000007";

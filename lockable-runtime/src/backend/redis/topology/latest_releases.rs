@@ -46,7 +46,8 @@ mod tests {
     use super::*;
     use crate::types::key::LockKey;
     use crate::types::options::Ttl;
-    use crate::types::token::{Origin, OwnerToken};
+    use crate::types::owner::Origin;
+    use crate::types::owner::OwnerToken;
 
     fn attempt(number: u64) -> Arc<Attempt> {
         let owner = OwnerToken::at(Origin::draw().unwrap(), number, None);

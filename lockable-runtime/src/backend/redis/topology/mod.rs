@@ -25,8 +25,8 @@ use super::wire::connection::Connection;
 use crate::backend::{Attempt, Fault, Settings};
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::owner::Origin;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 pub(super) mod connections;
 mod elections;

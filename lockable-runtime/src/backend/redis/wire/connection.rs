@@ -26,7 +26,7 @@ use crate::backend::redis::wire::tracking;
 use crate::backend::{Attempt, Fault};
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
-use crate::types::token::ReleasedBy;
+use crate::types::owner::ReleasedBy;
 
 /// After this many calls in a row without an answer the connection is retired.
 const UNANSWERED_LIMIT: u32 = 3;

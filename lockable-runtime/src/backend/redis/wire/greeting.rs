@@ -24,8 +24,8 @@ use crate::check::{Code, Finding};
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
+use crate::types::owner::Origin;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 /// What a connection uses of a server that was greeted.
 pub(crate) struct Greeted {

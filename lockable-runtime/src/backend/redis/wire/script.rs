@@ -13,9 +13,8 @@ use crate::backend::{Attempt, Release, Renewal, Renewed, Reserved};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::FENCE_LIFE;
-use crate::types::owner::{Held, LockValue, is_done};
+use crate::types::owner::{Held, LockValue, Origin, is_done};
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
 
 /// The names that a call is written with: of the script, and of the companion keys.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
-use crate::types::token::{Origin, OwnerToken};
+use crate::types::owner::{Origin, OwnerToken};
 
 pub(crate) struct Step {
     pub(crate) name: &'static str,

@@ -8,7 +8,7 @@ use crate::backend::{Attempt, Enqueued, Fault, WakeUp};
 use crate::types::clock::Moment;
 use crate::types::error::LockErrorKind;
 use crate::types::options::Ttl;
-use crate::types::token::{Origin, OwnerToken};
+use crate::types::owner::{Origin, OwnerToken};
 use crate::waiters::line::{Actions, Behind, Ending, Granted, Heard, Line, Waiter};
 
 /// What is under way, and arrives in any order.

@@ -8,7 +8,7 @@ use crate::backend::{
     Attempt, Backend, Enqueued, Environment as _, Events, Grant, Memory, Release, Reply, WakeUp,
 };
 use crate::types::key::LockKey;
-use crate::types::token::Origin;
+use crate::types::owner::Origin;
 
 pub(super) const KEY: LockKey = LockKey::from_static("k");
 
