@@ -32,6 +32,9 @@ pub(crate) trait Events: Send + Sync {
     /// slots.
     fn on_resubscribed(&self, _concerns: &dyn Fn(Slot) -> bool) {}
 
+    /// A server refuses the subscription to wake-ups, which only an operator can mend; once for each server.
+    fn on_unheard(&self, _fault: &Fault) {}
+
     /// A connection or a subscription to the server of these slots broke: what was last known of their locks may be
     /// over.
     fn on_broken(&self, _fault: &Fault, _concerns: &dyn Fn(Slot) -> bool) {}

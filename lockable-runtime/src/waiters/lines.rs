@@ -9,6 +9,7 @@ use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, Waiter};
 use crate::backend::{Attempt, Enqueued, Events, Fault, Link, Revocation, Verb, WakeUp};
 use crate::lease::schedule::Cause;
 use crate::releaser::{Known, Releaser};
+use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
@@ -164,7 +165,6 @@ impl Lines {
 
     /// Asks for the turn of an attempt, or for its place in the queue.
     ///
-    /// The backend listens first: a wake-up that is published before that would reach no process.
     async fn ask(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
         let mut open = Open { lines: &self, attempt: &attempt, is_answered: false };
         let enqueued = self.link.backend.enqueue(Arc::clone(&attempt));
@@ -229,6 +229,10 @@ impl Events for Lines {
         let now = this.link.backend.now();
         let waits_there = |line: &mut Line<Answer>| line.slot().is_none_or(concerns);
         this.change(|agenda| agenda.schedule_where(now, waits_there));
+    }
+
+    fn on_unheard(&self, fault: &Fault) {
+        telemetry::unnotified(&fault.message);
     }
 
     fn on_connected(&self, concerns: &dyn Fn(Slot) -> bool) {

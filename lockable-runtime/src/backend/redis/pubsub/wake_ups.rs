@@ -3,7 +3,7 @@
 //! See "How does a call wait in a cluster, by sharded pub/sub?" in DESIGN.md.
 
 use std::collections::HashSet;
-use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
 use crate::backend::redis::pubsub::push_subscription::{ChannelRequest, PushEnd, PushSubscription};
 use crate::backend::{Fault, WakeUp};
-use crate::telemetry;
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
@@ -53,6 +52,8 @@ struct Subscribed {
     state: Mutex<Listening>,
     /// Notified when there is something to be sent, or the connection is over.
     changed: Arc<Notify>,
+    /// Whether the server has refused what wake-ups need. Never unset.
+    was_refused: AtomicBool,
 }
 
 #[derive(Default)]
@@ -65,8 +66,6 @@ struct Listening {
     refused_until: Option<Moment>,
     /// How many connections in a row have confirmed no channel.
     in_vain: u32,
-    /// Whether it is known that the server refuses what wake-ups need.
-    is_refused: bool,
 }
 
 /// The task that subscribes. One that is not the last any more changes nothing.
@@ -79,7 +78,12 @@ struct Task {
 impl WakeUps {
     pub(crate) fn new(opener: Opener) -> Self {
         let state = Mutex::default();
-        Self(Arc::new(Subscribed { opener, state, changed: Arc::default() }))
+        Self(Arc::new(Subscribed {
+            opener,
+            state,
+            changed: Arc::default(),
+            was_refused: AtomicBool::new(false),
+        }))
     }
 
     /// Waits until the server has answered about the channel of that origin for the locks of the slot, and not for long.
@@ -246,7 +250,7 @@ impl Subscribed {
         changes: Vec<Change>,
         outcomes: Vec<RedisResult<()>>,
     ) {
-        let (mut late, mut is_elsewhere) = (HashSet::new(), false);
+        let (mut late, mut is_elsewhere, mut refused) = (HashSet::new(), false, None);
         let Some(mut state) = self.current(number) else { return };
         for (change, outcome) in changes.into_iter().zip(outcomes) {
             let Change::Join(channel) = change else { continue };
@@ -260,12 +264,13 @@ impl Subscribed {
                 }
                 Err(error) => {
                     is_elsewhere |= fault::leads_away(&error);
-                    state.take_note(&fault::of(server, &error));
+                    refused = Some(fault::of(server, &error));
                     drop(state.channels.refused(channel));
                 }
             }
         }
         drop(state);
+        refused.iter().for_each(|fault| self.unheard(fault));
         if is_elsewhere {
             self.opener.reports.doubted();
         }
@@ -284,12 +289,24 @@ impl Subscribed {
     /// There was no connection; none is tried for a while.
     fn failed(&self, number: u64, fault: &Fault) {
         let Some(mut state) = self.current(number) else { return };
-        let is_refused = state.take_note(fault);
+        let is_refused = fault.kind == LockErrorKind::Refused;
         let pause = if is_refused { AFTER_REFUSAL } else { pause_after(state.in_vain) };
         state.refused_until = Some(boot_time().after(pause));
         state.in_vain += 1;
         state.task = None;
         drop(state.channels.give_up());
+        drop(state);
+        self.unheard(fault);
+    }
+
+    /// Reports the first fault that only an operator can mend.
+    fn unheard(&self, fault: &Fault) {
+        if fault.kind == LockErrorKind::Refused
+            && !self.was_refused.swap(true, Ordering::Relaxed)
+            && let Some(events) = self.opener.reports.events()
+        {
+            events.on_unheard(fault);
+        }
     }
 
     /// The subscription is over, and what is published from now on is lost. Returns whether there may be another
@@ -337,15 +354,6 @@ impl Listening {
     /// Whether no connection is tried now.
     fn is_refused_now(&self) -> bool {
         self.task.is_none() && self.refused_until.is_some_and(|until| boot_time() < until)
-    }
-
-    /// Logs the first fault that only an operator can mend; returns whether this is such a fault.
-    fn take_note(&mut self, fault: &Fault) -> bool {
-        let is_refused = fault.kind == LockErrorKind::Refused;
-        if is_refused && !mem::replace(&mut self.is_refused, true) {
-            telemetry::unnotified(&fault.message);
-        }
-        is_refused
     }
 
     /// Whether there are none, so that the task ends; the next call that listens starts another one.

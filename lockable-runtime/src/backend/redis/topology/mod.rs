@@ -243,6 +243,14 @@ impl Topology {
 
     /// Makes sure that a wake-up for this attempt is received, if the slot's server lets it. Where it does not, the call
     /// finds its turn when it tries again, as it does once in a while in any case.
+    ///
+    /// The subscription comes first:
+    /// 1. the process subscribes to the channel of its wake-ups, and the server confirms it;
+    /// 2. the request is sent, and the attempt is queued;
+    /// 3. the wake-up is published, and received.
+    ///
+    /// The other way round, a wake-up between the two would reach no process.
+    /// Tests: `a_call_hears_of_the_first_grant_at_once`, `an_unconfirmed_subscription_costs_at_most_one_recheck`.
     pub(super) async fn listen_for(&self, attempt: &Attempt) {
         let Some((server, origin)) = self.listening(attempt) else { return };
         Box::pin(server.wake_ups.listen(attempt.slot, origin)).await;
