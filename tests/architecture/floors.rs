@@ -50,8 +50,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("backend/redis/batch", "mod acquire releases renewals confirmations requests"),
     (
         "backend/redis/check",
-        "mod cluster examination rehearsal subscription rights proxy settings \
-         group sentinel clock seeds session failures aim",
+        "mod group sentinel cluster examination rehearsal subscription rights proxy settings clock seeds session",
     ),
     (
         "backend/redis/pubsub",
@@ -59,7 +58,8 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/wire",
-        "mod connection outbox meaning greeting tracking trial permits script source sent delete server command",
+        "mod connection outbox meaning greeting trial session tracking permits script source sent delete flaw \
+         server command",
     ),
     (
         "backend/redis/connect",

@@ -105,11 +105,6 @@ impl Namespace {
         Companion([&self.0, ":queue:#:", family.key().as_str(), ""])
     }
 
-    /// A name in it that is in this slot.
-    pub(crate) fn in_slot(&self, slot: Slot) -> String {
-        format!("{self}:{{{}}}", tag(slot))
-    }
-
     /// Where the wake-ups of that origin are published; the scripts write the same name.
     pub(crate) fn channel(&self, origin: Origin) -> String {
         format!("{self}:grant:{origin}")

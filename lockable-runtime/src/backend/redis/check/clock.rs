@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use ::redis::{FromRedisValue, Pipeline, Value};
 
-use super::session::Session;
+use crate::backend::redis::wire::session::Session;
 use crate::check::{Code, Finding, Report, Severity};
 
 /// A difference that people see when they compare logs.

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::aim::{Aim, Standing};
 use super::clock::{self, Clock};
-use super::examination::examine;
+use super::examination::{Aim, examine};
 use super::seeds::{self, Seed};
-use super::session::Session;
+use super::session::{connect, target};
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
 use crate::backend::redis::connect::opener::Opener;
@@ -56,8 +55,7 @@ fn master(opener: &Opener, aim: &Aim, shard: &Shard) -> impl Future<Output = Exa
     let opener = of_node(opener, &shard.master, first(&shard));
     async move {
         let mut report = Report::new(&opener.server);
-        let standing = Standing { has_failover: true, shard: Some(&shard) };
-        let clock = examine(&opener, &aim, standing, &mut report).await;
+        let clock = examine(&opener, &aim, Some(&shard), &mut report).await;
         Examined { endpoint: shard.master, report, clock }
     }
 }
@@ -76,8 +74,7 @@ fn replicas(opener: &Opener, shard: &Shard) -> Vec<impl Future<Output = Option<F
 }
 
 async fn reach(opener: &Opener) -> Result<(), Finding> {
-    let target = Session::target(opener).await?;
-    Session::connect(opener, target).await.map(drop)
+    connect(opener, target(opener).await?).await.map(drop)
 }
 
 fn first(shard: &Shard) -> Slot {
@@ -97,7 +94,7 @@ fn summarize(masters: Vec<Examined>, report: &mut Report) {
 }
 
 /// The outputs of all futures, in their order.
-async fn each<F>(futures: Vec<F>) -> Vec<F::Output>
+pub(super) async fn each<F>(futures: Vec<F>) -> Vec<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {

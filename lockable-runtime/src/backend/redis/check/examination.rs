@@ -1,28 +1,36 @@
 //! The examination of one server, alone or among others.
 
-use ::redis::{Pipeline, Value};
-
-use super::aim::{Aim, Standing};
 use super::clock::{self, Clock};
 use super::rights::Missing;
-use super::session::{Probe, Session};
+use super::session::{connect, target};
 use super::subscription::Subscription;
-use super::{failures, proxy, rehearsal, settings};
+use super::{proxy, rehearsal, settings};
 use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::connect::shards::Shard;
 use crate::backend::redis::wire::delete::Delete;
-use crate::backend::redis::wire::greeting::Introduced;
+use crate::backend::redis::wire::script::Names;
 use crate::backend::redis::wire::server::{self, Mode};
+use crate::backend::redis::wire::session::{Greeting, Session};
+use crate::backend::redis::wire::trial::{self, Probe};
 use crate::check::{Code, Finding, Report, Role, Severity};
-use crate::types::owner::Origin;
+use crate::types::slot::Slot;
 
-/// Everything about a server, as far as it answers; with its clock, where that was read.
+/// What is to be done with which locks.
+#[derive(Clone)]
+pub(super) struct Aim {
+    pub(super) prefix: String,
+    pub(super) role: Role,
+}
+
+/// Everything about a server, as far as it answers; with its clock, where that was read. The shard is what it is the
+/// master of in a cluster, and its replicas.
 pub(super) async fn examine(
     opener: &Opener,
     aim: &Aim,
-    standing: Standing<'_>,
+    shard: Option<&Shard>,
     report: &mut Report,
 ) -> Option<Clock> {
-    match steps(opener, aim, standing, report).await {
+    match steps(opener, aim, shard, report).await {
         Ok(clock) => clock,
         Err(finding) => {
             report.add([finding]);
@@ -35,26 +43,28 @@ pub(super) async fn examine(
 async fn steps(
     opener: &Opener,
     aim: &Aim,
-    standing: Standing<'_>,
+    shard: Option<&Shard>,
     report: &mut Report,
 ) -> Result<Option<Clock>, Finding> {
-    let target = Session::target(opener).await?;
+    let target = target(opener).await?;
     report.address = target.named();
-    let session = Session::connect(opener, target).await?;
-    let Introduced { hello, names, .. } = session.greet().await?;
+    let session = connect(opener, target).await?;
+    let Greeting { hello, names, flaws, .. } = session.greet().await?;
     report.server = server::name(&hello);
-    let elsewhere = elsewhere(&session, &hello, standing).await?;
-    if let Some(unfit) = server::unfit_by_greeting(&hello) {
-        return Err(unfit);
+    let is_sound = flaws.is_empty();
+    for finding in flaws.into_iter().map(Finding::from) {
+        match (finding.code(), shard) {
+            // It has settings and users, and may be the primary soon.
+            (Code::Replica, None) => report.add([finding]),
+            (Code::Replica, Some(_)) => return Err(finding.graded(Severity::Warning)),
+            _ => return Err(finding),
+        }
     }
-    let names = names.map_err(|error| failures::operation("loading the scripts", &error))?;
-    if standing.shard.is_none() && elsewhere.is_none() {
-        report.add(nodes(&session, Mode::of(&hello), aim.role).await?);
+    if shard.is_none() && is_sound {
+        report.add(nodes(&session, &names, Mode::of(&hello)).await?);
     }
-    let is_replica = elsewhere.is_some();
-    report.add(elsewhere);
     // No key begins with an unsound prefix, which is a finding of every backend's.
-    if let Ok(Some(probe)) = Probe::new(&aim.prefix, &names, standing.shard) {
+    if let Some(probe) = probe(aim, &names, shard) {
         let delete = Delete::of(&hello);
         let mut missing = Missing::of(&session, &probe, aim.role, delete, report).await?;
         if aim.role == Role::Reader {
@@ -63,51 +73,55 @@ async fn steps(
         }
         let subscription = Subscription::open(&session, &probe, &mut missing, report).await;
         report.add(missing.findings(session.target.user(), probe.names.are_cached()));
-        if !is_replica {
-            report.add(rehearsal::run(&session, &probe, subscription, &missing).await?);
+        if is_sound {
+            report.add(rehearsal::run(&session, probe, subscription, &missing).await?);
         }
     }
     report.add(proxy::check(&session).await?);
-    settings::check(&session, standing, report).await?;
+    settings::check(&session, shard, report).await?;
     clock::compare(&session, report).await
 }
 
-/// What is at the address instead of a server for locks; the error is one that makes everything after it pointless.
-async fn elsewhere(
-    session: &Session<'_>,
-    hello: &Value,
-    standing: Standing<'_>,
-) -> Result<Option<Finding>, Finding> {
-    if standing.shard.is_some() {
-        return if server::is_replica(hello) { Err(demoted()) } else { Ok(None) };
-    }
-    match session.elsewhere(hello).await? {
-        Some(sentinel) if Mode::of(hello) == Mode::Sentinel => Err(sentinel),
-        elsewhere => Ok(elsewhere),
-    }
+/// In a slot of the shard, where there is one; `None` where the prefix puts all locks into the slot of another.
+fn probe(aim: &Aim, names: &Names, shard: Option<&Shard>) -> Option<Probe> {
+    // The last one, because slots are often moved from the first one on.
+    let slot = shard.and_then(|shard| shard.slots().last());
+    let probe = Probe::new(&aim.prefix, names, slot).ok()?;
+    shard.is_none_or(|shard| shard.has(Slot::of(&probe.key))).then_some(probe)
 }
 
 /// Whether the server is of a cluster; the error is one of several nodes, which refuses most keys.
-async fn nodes(session: &Session<'_>, mode: Mode, role: Role) -> Result<Option<Finding>, Finding> {
-    let mut pipeline = Pipeline::new();
-    if let Ok(origin) = Origin::draw() {
-        let trial = session.opener.namespace.of_trial(origin);
-        let command = if role == Role::Reader { Mode::OF_READERS } else { Mode::OF_HOLDERS };
-        mode.probe(&trial, command, &mut pipeline);
-    }
-    if !pipeline.is_empty()
-        && let Some(unfit) =
-            server::unfit_by_answers(&session.call(&pipeline).await?, &session.target)
-    {
-        return Err(unfit);
+async fn nodes(
+    session: &Session<'_>,
+    names: &Names,
+    mode: Mode,
+) -> Result<Option<Finding>, Finding> {
+    let target = &session.target;
+    if let Ok(probe) = Probe::new("", names, None) {
+        let tried = trial::run(session, probe, |probe| trial::others(session, probe, mode)).await?;
+        tried.flaws(target).into_iter().next().map_or(Ok(()), Err)?;
     }
     let message = "this server is in a cluster, and refuses keys once that has several shards";
     let finding = Finding::new(Severity::Warning, Code::Cluster, message);
-    Ok((mode == Mode::Cluster).then(|| finding.advise(server::of_cluster(&session.target))))
+    Ok((mode == Mode::Cluster).then(|| finding.advise(server::of_cluster(target))))
 }
 
-/// A node that was a master when its cluster was asked.
-fn demoted() -> Finding {
-    let message = "this node is a replica by now: a failover is under way, or is just over";
-    Finding::new(Severity::Warning, Code::Replica, message).advise("check again")
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::redis::connect::endpoint::Endpoint;
+    use crate::types::namespace::{Channels, Namespace};
+
+    #[test]
+    fn a_probe_is_in_a_slot_of_its_shard() {
+        let names = Names::uncached(Namespace::default(), Channels::Sharded);
+        let endpoint = Endpoint { host: "a".to_owned(), port: 1 };
+        let shard = Shard { ranges: vec![7..=9], master: endpoint, replicas: Vec::new() };
+        let slot = |prefix: &str| {
+            let aim = Aim { prefix: prefix.to_owned(), role: Role::App };
+            probe(&aim, &names, Some(&shard)).map(|probe| Slot::of(&probe.key))
+        };
+        assert_eq!(slot("shop:"), Some(Slot::new(9)));
+        assert_eq!(slot("{elsewhere}:"), None);
+    }
 }

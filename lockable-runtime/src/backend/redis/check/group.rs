@@ -1,11 +1,14 @@
 //! The Sentinels of a URL: whether they name a primary, and can move it when it fails.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use super::cluster::each;
 use super::sentinel::{Said, SentinelCheck};
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::topology::sentinels::Sentinels;
 use crate::backend::redis::topology::votes::Vote;
+use crate::backend::redis::wire::flaw::Flaw;
 use crate::check::{Code, Finding, Severity};
 
 /// What all of them said.
@@ -18,22 +21,11 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Asks all of them at once.
-    pub(super) async fn of(sentinels: &Sentinels) -> Self {
-        let check = |sentinel| SentinelCheck {
-            sentinel,
-            primary: sentinels.primary.clone(),
-            timers: sentinels.timers.clone(),
-            limit: sentinels.limit,
-        };
-        let each = sentinels.each.iter().cloned();
-        let running: Vec<_> = each.map(|one| tokio::spawn(check(one).run())).collect();
-        let mut said = Vec::with_capacity(running.len());
-        for running in running {
-            // One that was cancelled says nothing.
-            said.extend(running.await);
-        }
-        Self { primary: sentinels.primary.clone(), said }
+    /// Asks them as the nodes of a cluster are asked.
+    pub(super) async fn of(all: &Arc<Sentinels>) -> Self {
+        let check = |sentinel| SentinelCheck { sentinel, all: Arc::clone(all) }.run();
+        let said = each(all.each.iter().cloned().map(check).collect()).await;
+        Self { primary: all.primary.clone(), said }
     }
 
     pub(super) fn names_primary(&self) -> bool {
@@ -50,14 +42,14 @@ impl Group {
     fn of_one(&self, said: &Said) -> impl Iterator<Item = Finding> {
         let severity = if self.names_primary() { Severity::Warning } else { Severity::Error };
         let vote = match &said.vote {
-            Vote::None(reason) => Some(reason.clone().graded(severity)),
+            Vote::None(flaw) => Some(flaw.finding.clone().graded(severity)),
             Vote::Unknown(_) if self.names_primary() => {
                 let message = format!("it watches no primary named {:?}", self.primary);
                 Some(Finding::new(severity, Code::UnknownPrimary, message))
             }
             Vote::Unknown(_) | Vote::Primary(_) => None,
         };
-        let all = vote.into_iter().chain(said.findings.iter().cloned());
+        let all = vote.into_iter().chain(said.besides.clone());
         all.map(|finding| finding.at(&said.name))
     }
 
@@ -102,7 +94,7 @@ impl Group {
     }
 }
 
-fn watched(vote: &Vote<Finding>) -> Option<&Vec<String>> {
+fn watched(vote: &Vote<Flaw>) -> Option<&Vec<String>> {
     match vote {
         Vote::Unknown(watched) => Some(watched),
         Vote::Primary(_) | Vote::None(_) => None,
@@ -112,18 +104,23 @@ fn watched(vote: &Vote<Finding>) -> Option<&Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Fault;
 
     /// What Sentinels said: the port of the primary, zero for another one's, or a dot for nothing.
     fn group(said: &str) -> Group {
         let one = |(number, text): (usize, &str)| {
             let vote = match text {
-                "." => Vote::None(Finding::new(Severity::Warning, Code::SentinelSilent, "silent")),
+                "." => {
+                    let finding = Finding::new(Severity::Warning, Code::SentinelSilent, "silent");
+                    let fault = Fault::unavailable("silent");
+                    Vote::None(Flaw { finding, fault, error: None })
+                }
                 "0" => Vote::Unknown(vec!["other".to_owned()]),
                 port => {
                     Vote::Primary(Endpoint { host: "h".to_owned(), port: port.parse().unwrap() })
                 }
             };
-            Said { name: format!("s{number}:26379"), vote, findings: Vec::new() }
+            Said { name: format!("s{number}:26379"), vote, besides: None }
         };
         let said = said.split_whitespace().enumerate().map(one).collect();
         Group { primary: "mm".to_owned(), said }

@@ -3,19 +3,16 @@
 
 use std::sync::Arc;
 
-use self::aim::{Aim, Standing};
-use self::examination::examine;
+use self::examination::{Aim, examine};
 use self::group::Group;
 use super::connect::opener::Opener;
 use super::topology::{Found, Topology};
 use crate::backend::redis::fault;
-use crate::check::{Report, Role};
+use crate::check::{Code, Finding, Report, Role, Severity};
 
-mod aim;
 mod clock;
 mod cluster;
 mod examination;
-mod failures;
 mod group;
 mod proxy;
 mod rehearsal;
@@ -43,10 +40,9 @@ pub(super) async fn check(topology: Arc<Topology>, prefix: String, role: Role) -
 
 async fn check_one(opener: &Opener, aim: &Aim, group: Option<Group>) -> Report {
     let mut report = Report::new(&opener.server);
-    let standing = Standing { has_failover: group.is_some(), shard: None };
     if group.as_ref().is_none_or(Group::names_primary) {
         // The clock of one server is compared with ours alone.
-        let _: Option<_> = examine(opener, aim, standing, &mut report).await;
+        let _: Option<_> = examine(opener, aim, None, &mut report).await;
     }
     report.locate();
     report.add(group.iter().flat_map(Group::findings));
@@ -56,6 +52,7 @@ async fn check_one(opener: &Opener, aim: &Aim, group: Option<Group>) -> Report {
 /// The report where the check itself ended midway.
 pub(super) fn unchecked(server: &str) -> Report {
     let mut report = Report::new(server);
-    report.add([failures::silence(fault::runtime_ended(server).message)]);
+    let message = fault::runtime_ended(server).message;
+    report.add([Finding::new(Severity::Error, Code::Unreachable, message)]);
     report
 }

@@ -8,14 +8,15 @@ use std::net::SocketAddr;
 use ::redis::{ConnectionAddr, FromRedisValue, Pipeline, Value};
 use tokio::net::lookup_host;
 
-use super::session::Session;
+use super::session::connect;
 use crate::backend::redis::wire::server::field;
+use crate::backend::redis::wire::session::Session;
 use crate::check::{Code, Finding, Severity};
 
 /// Compares two connections, as far as the user may read what the server knows of them.
 pub(super) async fn check(session: &Session<'_>) -> Result<Option<Finding>, Finding> {
     let end = FarEnd::of(session).await?;
-    let other = Session::connect(session.opener, session.target.clone()).await?;
+    let other = connect(session.opener, session.target.clone()).await?;
     let other = FarEnd::of(&other).await?;
     let ours = addresses(session).await;
     Ok(apart(&end, &other).or_else(|| translated(&ours, &end)))

@@ -3,49 +3,37 @@
 
 use std::slice;
 
-use ::redis::Value;
-
-use super::failures;
 use super::rights::Missing;
-use super::session::{Probe, Session};
 use super::subscription::Subscription;
 use crate::backend::Renewal;
-use crate::backend::redis::fault;
 use crate::backend::redis::wire::permits::Asker;
 use crate::backend::redis::wire::script;
-use crate::backend::redis::wire::trial::{self, Step, attempt};
-use crate::backend::redis::wire::{command, server};
-use crate::check::{Code, Finding, Severity};
+use crate::backend::redis::wire::session::Session;
+use crate::backend::redis::wire::trial::{self, Probe, Step, TOGETHER, attempt};
+use crate::check::{Code, Finding};
 use crate::types::clock::boot_time;
 use crate::types::namespace::Channels;
 use crate::types::permit::{Family, Lane, LaneNumber};
 
-/// The one step with keys in several slots.
-const TOGETHER: &str = "renewing locks together";
-
 /// Does everything; returns what went wrong and is not explained by a missing right.
 pub(super) async fn run(
     session: &Session<'_>,
-    probe: &Probe,
+    probe: Probe,
     subscription: Option<Subscription>,
     missing: &Missing,
 ) -> Result<Vec<Finding>, Finding> {
-    let steps = all_steps(probe, session.opener.channels);
-    let commands = steps.iter().map(|step| step.command.clone());
-    let commands =
-        command::pipeline(commands.chain(command::clean_up(&probe.names.namespace, &probe.key)));
-    let mut replies = session.call(&commands).await?;
-    trial::is_spread(&steps, &mut replies);
-    if trial::is_split(&steps, &replies) {
-        return Ok(vec![server::split()]);
-    }
-    let mut findings = Vec::new();
-    let is_complete = judge(&steps, replies, missing, &mut findings);
+    let channels = session.opener.channels;
+    let tried = trial::run(session, probe, |probe| all_steps(probe, channels)).await?;
+    let mut flaws = tried.flaws(&session.target);
+    let is_complete = flaws.iter().all(|flaw| flaw.finding.code() == Code::CrossSlotRefused);
+    flaws.retain(|flaw| !flaw.error.as_ref().is_some_and(|error| missing.explain(error)));
+    // A step that fails makes others fail.
+    let mut findings: Vec<_> = flaws.into_iter().take(1).map(Finding::from).collect();
     if let Some(subscription) = subscription
         && is_complete
         && !missing.explains_silence()
     {
-        findings.extend(subscription.receive(session, probe).await);
+        findings.extend(subscription.receive(session, &tried.probe).await);
     }
     Ok(findings)
 }
@@ -55,24 +43,23 @@ fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
     let Probe { key, tried, origin, prefix, names, .. } = probe;
     let one = attempt(key, *origin, 1);
     let other = attempt(tried, *origin, 1);
-    let mut steps = trial::steps(names, key, *origin);
-    steps.push(Step::script("inspecting a lock", script::inspect(names, key).command));
-    steps.extend(permits(probe));
+    let mut more = vec![Step::script("inspecting a lock", script::inspect(names, key).command)];
+    more.extend(permits(probe));
     match channels {
         Channels::Plain => {
             let free_all = script::free_all(names, slice::from_ref(&one)).command;
             let renewals = [&one, &other].map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
-            steps.extend(trial::meetings(names, prefix));
-            steps.push(Step::script("freeing locks together", free_all));
-            steps.push(Step::script(TOGETHER, script::renew(names, &renewals).command));
+            more.extend(trial::meetings(names, prefix));
+            more.push(Step::script("freeing locks together", free_all));
+            more.push(Step::script(TOGETHER, script::renew(names, &renewals).command));
         }
         // Each command is about one lock.
         Channels::Sharded => {
             let free_one = script::free_one(names, &one, None).command;
-            steps.push(Step::script("freeing a lock", free_one));
+            more.push(Step::script("freeing a lock", free_one));
         }
     }
-    steps
+    trial::steps(probe, more)
 }
 
 /// A permit that is taken and given back.
@@ -87,46 +74,9 @@ fn permits(Probe { key, origin, prefix, names, .. }: &Probe) -> Vec<Step> {
     ]
 }
 
-/// Adds the first step that went wrong; returns whether all went well.
-fn judge(
-    steps: &[Step],
-    replies: Vec<Value>,
-    missing: &Missing,
-    findings: &mut Vec<Finding>,
-) -> bool {
-    let mut is_complete = true;
-    for (step, reply) in steps.iter().zip(replies) {
-        let Err(error) = reply.extract_error() else { continue };
-        if step.name == TOGETHER && fault::is_cross_slot(&error) {
-            let message =
-                "the server refuses a command with several locks, which are renewed one by one";
-            findings.push(Finding::new(Severity::Info, Code::CrossSlotRefused, message));
-            continue;
-        }
-        is_complete = false;
-        if fault::is_redirect(&error) {
-            findings.push(moved());
-            break;
-        }
-        if !missing.explain(&error) {
-            findings.push(failures::operation(step.name, &error));
-            break;
-        }
-    }
-    is_complete
-}
-
-/// A node of a cluster that is asked for a slot which it has no more, or not alone.
-fn moved() -> Finding {
-    let message = "the slot of the check's own lock was moved meanwhile";
-    Finding::new(Severity::Info, Code::CheckIncomplete, message).advise("check again")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::redis::connect::endpoint::Endpoint;
-    use crate::backend::redis::connect::shards::Shard;
     use crate::backend::redis::wire::script::Names;
     use crate::backend::redis::wire::source::Script;
     use crate::types::namespace::Namespace;
@@ -136,7 +86,7 @@ mod tests {
     #[test]
     fn every_script_is_rehearsed() {
         let names = Names::uncached(Namespace::default(), Channels::Plain);
-        let Ok(Some(probe)) = Probe::new("shop:", &names, None) else { panic!("a sound prefix") };
+        let Ok(probe) = Probe::new("shop:", &names, None) else { panic!("a sound prefix") };
         let steps = all_steps(&probe, Channels::Plain);
         let sent = steps.iter().map(|step| step.command.get_packed_command());
         let sent = String::from_utf8(sent.flatten().collect()).unwrap();
@@ -149,12 +99,9 @@ mod tests {
     #[test]
     fn every_step_in_a_cluster_is_about_one_slot() {
         let names = Names::uncached(Namespace::default(), Channels::Sharded);
-        let endpoint = Endpoint { host: "a".to_owned(), port: 1 };
-        let shard = Shard { ranges: vec![7..=9], master: endpoint, replicas: Vec::new() };
-        let Ok(Some(probe)) = Probe::new("shop:", &names, Some(&shard)) else { panic!("a key") };
+        let Ok(probe) = Probe::new("shop:", &names, Some(Slot::new(9))) else { panic!("a key") };
         assert_eq!(Slot::of(&probe.key), Slot::new(9));
         assert_eq!(Slot::of(&probe.tried), Slot::new(9));
-        assert!(matches!(Probe::new("{elsewhere}:", &names, Some(&shard)), Ok(None)));
         let steps = all_steps(&probe, Channels::Sharded);
         let packed = steps.iter().flat_map(|step| step.command.get_packed_command());
         let sent = String::from_utf8(packed.collect()).unwrap();

@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 
 use ::redis::{Cmd, RedisError, ServerErrorKind, Value};
 
-use super::failures;
-use super::session::{Probe, Session};
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::fault;
 use crate::backend::redis::fault::rights::{channels, companions};
 use crate::backend::redis::wire::command::pipeline;
 use crate::backend::redis::wire::delete::Delete;
+use crate::backend::redis::wire::flaw::{failed, lacking};
+use crate::backend::redis::wire::session::Session;
+use crate::backend::redis::wire::trial::Probe;
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::owner::Origin;
@@ -193,10 +194,10 @@ impl Missing {
             && !fault::is_redirect(&error)
         {
             self.is_mute = true;
-            return Ok(Some(failures::unnotified(self.channels, name, &fault::explain(&error).1)));
+            return Ok(Some(unnotified(self.channels, name, &fault::explain(&error).1)));
         } else if let "publish" | "pubsub|numsub" = name {
             self.is_mute = true;
-            return Ok(Some(failures::no_wake_ups(name, &fault::explain(&error).1)));
+            return Ok(Some(no_wake_ups(name, &fault::explain(&error).1)));
         } else if name == "client|tracking" && !self.is_untracked {
             self.is_untracked = true;
             return Ok(Some(untracked(&fault::explain(&error).1)));
@@ -212,7 +213,7 @@ impl Missing {
                 _ if is_script => fault::NO_SCRIPTS,
                 _ => fault::NO_COMMAND,
             };
-            return Err(failures::failed(name, &fault::explain(&error).1, advice));
+            return Err(failed(name, &fault::explain(&error).1, advice));
         }
         Ok(None)
     }
@@ -250,7 +251,7 @@ impl Missing {
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
         let finding = |rule: &String| {
             let (severity, effect) = self.effect(rule, are_scripts_cached)?;
-            Some(failures::lacking(severity, rule, user, effect))
+            Some(lacking(severity, rule, user, effect))
         };
         let not_cached = (!are_scripts_cached).then(|| scripts_not_cached(user));
         let unproven: Vec<_> = self.unproven.iter().map(String::as_str).collect();
@@ -381,6 +382,24 @@ fn scripts_not_cached(user: &str) -> Finding {
     finding.advise(advice).about("+script|load").granting(user, "+script|load +evalsha", "")
 }
 
+/// What wake-ups need, and the server does not have, or not now.
+pub(super) fn unnotified(channels: Channels, what: &str, cause: &str) -> Finding {
+    let code = match channels {
+        Channels::Plain => Code::GrantNotReceived,
+        Channels::Sharded => Code::NoShardChannel,
+    };
+    let message = format!(
+        "waiting calls get no notifications and poll about once a second: {what} failed: {cause}"
+    );
+    Finding::new(Severity::Warning, code, message)
+}
+
+/// The same of one server that has no such commands.
+pub(super) fn no_wake_ups(what: &str, cause: &str) -> Finding {
+    let finding = unnotified(Channels::Plain, what, cause);
+    finding.advise("use a server that has `PUBLISH` and `PUBSUB NUMSUB`, also in scripts")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -446,7 +465,7 @@ mod tests {
     #[test]
     fn the_words_of_the_server_name_what_it_forbids() {
         let uncached = Names::uncached(Namespace::new("shop:lockable").unwrap(), Channels::Plain);
-        let probe = Probe::new("shop:", &uncached, None).unwrap().unwrap();
+        let probe = Probe::new("shop:", &uncached, None).unwrap();
         let rule = |tried, words: &str| {
             let error =
                 RedisError::from((ServerErrorKind::NoPerm.into(), "NOPERM", words.to_owned()));

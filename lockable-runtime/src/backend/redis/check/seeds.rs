@@ -6,12 +6,13 @@ use std::ops::RangeInclusive;
 
 use ::redis::{Pipeline, Value};
 
-use super::failures;
-use super::session::Session;
+use super::session::{connect, target};
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::shards::{Shard, shards};
 use crate::backend::redis::fault;
+use crate::backend::redis::wire::command;
+use crate::backend::redis::wire::flaw::{Flaw, lacking};
 use crate::backend::redis::wire::server::Mode;
 use crate::check::{Code, Finding, Severity};
 use crate::types::slot::{SLOTS, Slot};
@@ -32,30 +33,29 @@ impl Seed {
 }
 
 async fn slots(opener: &Opener, endpoint: &Endpoint) -> Result<Vec<Shard>, Finding> {
-    let session = Session::connect(opener, Session::target(opener).await?).await?;
+    let session = connect(opener, target(opener).await?).await?;
     let mut pipeline = Pipeline::new();
-    pipeline.cmd("HELLO").cmd("CLUSTER").arg("SLOTS");
+    pipeline.cmd("HELLO").add_command(command::slots());
     let mut replies = session.call(&pipeline).await?.into_iter();
     let hello = replies.next().unwrap_or(Value::Nil);
     let reply = replies.next();
-    if Mode::of(&hello) == Mode::Sentinel
-        && let Some(sentinel) = session.elsewhere(&hello).await?
-    {
-        return Err(sentinel);
+    if Mode::of(&hello) == Mode::Sentinel {
+        session.elsewhere(&hello).await?.map_or(Ok(()), Err)?;
     }
     match reply.unwrap_or(Value::Nil).extract_error() {
-        Ok(reply) => shards(&reply, endpoint)
-            .ok_or_else(|| failures::failed(NAME, &fault::unexpected("it", NAME).message, "")),
+        Ok(reply) => {
+            Ok(shards(&reply, endpoint).ok_or_else(|| Flaw::unexpected(NAME, &session.target))?)
+        }
         Err(error) if fault::is_missing_right(&error) => {
             let user = session.target.user();
             let effect = "no lock can be acquired";
-            Err(failures::lacking(Severity::Error, RIGHT, user, effect))
+            Err(lacking(Severity::Error, RIGHT, user, effect))
         }
         Err(error) if fault::is_no_node(&error) => {
             let finding = Finding::new(Severity::Error, Code::NotACluster, NO_NODE);
             Err(finding.advise(format!("write `{}`", session.target.url_of(endpoint))))
         }
-        Err(error) => Err(failures::operation(NAME, &error)),
+        Err(error) => Err(Flaw::answered(NAME, error, "", &session.target))?,
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use ::redis::{FromRedisValue, Pipeline, Value};
 
-use super::aim::Standing;
-use super::session::Session;
+use crate::backend::redis::connect::shards::Shard;
 use crate::backend::redis::fault;
+use crate::backend::redis::wire::session::Session;
 use crate::check::{Code, Finding, Report, Severity};
 
 /// The right to each of the two commands, and what it shows.
@@ -22,17 +22,17 @@ const WANTED: [&str; 5] =
 /// Reads the settings, as far as the user may.
 pub(super) async fn check(
     session: &Session<'_>,
-    standing: Standing<'_>,
+    shard: Option<&Shard>,
     report: &mut Report,
 ) -> Result<(), Finding> {
     let mut pipeline = Pipeline::new();
     pipeline.cmd("CONFIG").arg("GET").arg(&WANTED).cmd("INFO");
     let mut settings = Settings {
-        has_failover: standing.has_failover,
+        has_failover: shard.is_some() || session.target.term.is_some(),
         confirming: session.opener.replicas.into(),
         ..Settings::default()
     };
-    settings.known.extend(standing.shard.map(|shard| replicas(shard.replicas.len())));
+    settings.known.extend(shard.map(|shard| replicas(shard.replicas.len())));
     for (reply, source) in session.call(&pipeline).await?.into_iter().zip(SOURCES) {
         match reply.extract_error() {
             Ok(reply) => settings.learn(&reply),

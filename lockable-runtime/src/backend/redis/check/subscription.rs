@@ -5,12 +5,12 @@ use std::sync::Arc;
 use ::redis::RedisResult;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-use super::failures::unnotified;
-use super::rights::{Missing, revocations};
-use super::session::{Probe, Session};
+use super::rights::{Missing, revocations, unnotified};
 use crate::backend::redis::fault;
 use crate::backend::redis::pubsub::push_subscription::{ChannelRequest, PushSubscription};
 use crate::backend::redis::pubsub::subscription;
+use crate::backend::redis::wire::session::Session;
+use crate::backend::redis::wire::trial::Probe;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::namespace::Channels;
 use crate::types::slot::Slot;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{Cmd, ConnectionInfo, FromRedisValue, RedisResult, Value};
+use ::redis::{Cmd, ConnectionInfo, FromRedisValue, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -17,7 +17,10 @@ use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::role;
-use crate::backend::redis::fault::{self, sentinel};
+use crate::backend::redis::fault;
+use crate::backend::redis::fault::sentinel::{self, Reason};
+use crate::backend::redis::wire::flaw::{Flaw, missing_right};
+use crate::check::{Code, Finding, Severity};
 use crate::types::clock::{boot_time, timer_on, within};
 use crate::types::credentials::Credentials;
 use crate::types::error::LockErrorKind;
@@ -91,7 +94,7 @@ impl Sentinels {
     /// Asks all of them at once.
     ///
     /// See "Why are all Sentinels queried at once, and which answer wins?" in DESIGN.md.
-    async fn votes(&self) -> Votes<Fault> {
+    async fn votes(&self) -> Votes<Flaw> {
         let mut asked = JoinSet::new();
         for sentinel in &self.each {
             let sentinel = sentinel.clone();
@@ -109,16 +112,17 @@ impl Sentinels {
             };
             let Some(vote) = vote else { break };
             // One that panicked or was cancelled has no vote.
-            votes.add(vote.unwrap_or_else(|_| Vote::None(fault::runtime_ended(&self.name))));
+            let ended = || fault::runtime_ended(&self.name);
+            votes.add(vote.unwrap_or_else(|_| silent(ended(), ended().message)));
             first = first.or_else(|| votes.has_primary().then(boot_time));
         }
         votes
     }
 
     /// No Sentinel names a primary.
-    fn unknown(&self, votes: &Votes<Fault>) -> Fault {
+    fn unknown(&self, votes: &Votes<Flaw>) -> Fault {
         let Self { name, primary, .. } = self;
-        let reasons: Vec<_> = votes.reasons().collect();
+        let reasons: Vec<_> = votes.reasons().map(|flaw| &flaw.fault).collect();
         let unknown = format!("the Sentinels watch no primary named {primary:?}");
         if reasons.is_empty() {
             let watched = Vec::from_iter(votes.watched()).join(", ");
@@ -148,17 +152,49 @@ impl Sentinel {
         }
     }
 
-    async fn vote(self, primary: String, timers: Handle, limit: Duration) -> Vote<Fault> {
+    pub(crate) async fn vote(self, primary: String, timers: Handle, limit: Duration) -> Vote<Flaw> {
         match within(|| timer_on(&timers, limit), self.request_vote(&primary)).await {
             Some(Ok(vote)) => vote,
-            Some(Err(error)) => Vote::None(sentinel::fault(&self.name, &self.url(), &error)),
-            None => Vote::None(Fault::no_answer(&self.name, limit)),
+            Some(Err(error)) => Vote::None(self.failed(&error)),
+            None => {
+                let fault = Fault::no_answer(&self.name, limit);
+                silent(fault, format!("no answer within {limit:?}"))
+            }
         }
     }
 
-    async fn request_vote(&self, primary: &str) -> RedisResult<Vote<Fault>> {
-        let mut driven = Driven::open(&self.client).await?;
-        request_vote(&mut driven.commands, primary).await
+    async fn request_vote(&self, primary: &str) -> RedisResult<Vote<Flaw>> {
+        let commands = &mut Driven::open(&self.client).await?.commands;
+        let mut command = Cmd::new();
+        command.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(primary);
+        let reply = commands.send_packed_command(&command).await?.extract_error()?;
+        if reply == Value::Nil {
+            return Ok(Vote::Unknown(watched(commands).await?));
+        }
+        let (host, port) = <(String, u16)>::from_redis_value(reply)?;
+        Ok(Vote::Primary(Endpoint { host, port }))
+    }
+
+    /// Why there is no vote.
+    fn failed(&self, error: &RedisError) -> Flaw {
+        let (reason, cause, advice) = sentinel::explained(&self.url(), error);
+        let finding = |code| Finding::new(Severity::Warning, code, cause).advise(advice);
+        let finding = match reason {
+            Reason::NoSentinel => finding(Code::NotASentinel),
+            Reason::Refused | Reason::Untrusted => finding(Code::Refused),
+            Reason::Silent => finding(Code::SentinelSilent),
+            Reason::MissingRight => {
+                let effect = "it does not say where the primary is";
+                self.lacks("+sentinel|get-master-addr-by-name", effect)
+            }
+        };
+        Flaw { finding, fault: sentinel::fault(&self.name, &self.url(), error), error: None }
+    }
+
+    pub(crate) fn lacks(&self, rule: &str, effect: &str) -> Finding {
+        let info = self.client.info.redis_settings();
+        let user = info.username().unwrap_or("default");
+        missing_right(Severity::Warning, rule, user, effect)
     }
 
     /// That of a Redis server at this address.
@@ -167,19 +203,9 @@ impl Sentinel {
     }
 }
 
-/// What a Sentinel answers; the vote is there always.
-pub(crate) async fn request_vote<F>(
-    commands: &mut MultiplexedConnection,
-    primary: &str,
-) -> RedisResult<Vote<F>> {
-    let mut command = Cmd::new();
-    command.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(primary);
-    let reply = commands.send_packed_command(&command).await?.extract_error()?;
-    if reply == Value::Nil {
-        return Ok(Vote::Unknown(watched(commands).await?));
-    }
-    let (host, port) = <(String, u16)>::from_redis_value(reply)?;
-    Ok(Vote::Primary(Endpoint { host, port }))
+fn silent(fault: Fault, message: String) -> Vote<Flaw> {
+    let finding = Finding::new(Severity::Warning, Code::SentinelSilent, message);
+    Vote::None(Flaw { finding, fault, error: None })
 }
 
 /// The names of the primaries that a Sentinel watches; none where the user may not ask for them.
@@ -204,7 +230,7 @@ mod tests {
         Sentinels::new(&opener, group, None)
     }
 
-    fn kind(votes: impl IntoIterator<Item = Vote<Fault>>) -> LockErrorKind {
+    fn kind(votes: impl IntoIterator<Item = Vote<Flaw>>) -> LockErrorKind {
         let mut all = Votes::of(3);
         votes.into_iter().for_each(|vote| all.add(vote));
         group().unknown(&all).kind
@@ -213,8 +239,9 @@ mod tests {
     /// A Sentinel that does not answer now may name the primary later, whatever the others say.
     #[test]
     fn no_primary_is_refused_while_a_sentinel_may_name_it() {
-        let refused = || Vote::None(Fault::new(LockErrorKind::Refused, "wrong password"));
-        let silent = || Vote::None(Fault::unavailable("no answer"));
+        let refused =
+            || super::silent(Fault::new(LockErrorKind::Refused, "wrong password"), String::new());
+        let silent = || super::silent(Fault::unavailable("no answer"), String::new());
         let unknown = || Vote::Unknown(Vec::new());
         assert_eq!(kind([unknown(), unknown(), unknown()]), LockErrorKind::Refused);
         assert_eq!(kind([refused(), refused(), refused()]), LockErrorKind::Refused);

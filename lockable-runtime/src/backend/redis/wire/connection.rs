@@ -6,23 +6,23 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use ::redis::{Cmd, Pipeline, PushInfo, RedisError, RedisResult, Value};
+use ::redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 
 use super::command::{self, pipeline};
 
 use super::delete::{Delete, Deleted};
-use super::greeting::{Greeted, greet, not_let_in};
+use super::greeting::greet;
 use super::meaning::{Failed, Meaning};
 use super::outbox::{Outbox, Unconfirmed};
 use super::script::{Call, Names, Read, is_unknown_script};
 use super::sent;
+use super::session::{Greeting, Session};
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
 use crate::backend::redis::fences::FenceCounters;
-use crate::backend::redis::wire::tracking;
 use crate::backend::{Attempt, Fault};
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
@@ -93,12 +93,10 @@ impl Connection {
     }
 
     async fn open_at(opener: &Opener, target: &Target, renews: bool) -> Result<Self, Fault> {
-        let (mut driven, hears) = match drive(opener, target, renews).await {
-            Ok(driven) => driven,
-            Err(error) => return Err(not_let_in(opener, target, &error).await),
-        };
-        let greeted = greet(&mut driven.commands, opener, target, hears).await?;
-        let Greeted { names, tracks, delete } = greeted;
+        let limit = opener.connect_deadline;
+        let session = Session::connect(opener, target.clone(), renews, limit).await?;
+        let Greeting { hello, names, tracks, .. } = greet(&session).await?;
+        let delete = Delete::of(&hello);
         opener.was_connected.store(true, Ordering::Relaxed);
         opener.deletes.store(delete.is_some(), Ordering::Relaxed);
         opener.demotion.end();
@@ -106,8 +104,8 @@ impl Connection {
         Ok(Self {
             fences: FenceCounters::new(opener.lost_counters.clone()),
             opener: opener.clone(),
-            target: target.clone(),
-            driven,
+            target: session.target,
+            driven: session.driven,
             since: boot_time(),
             names,
             outbox: Outbox::new(),
@@ -345,16 +343,6 @@ impl Connection {
     pub(crate) fn is_abandoned(&self) -> bool {
         self.target.is_over()
     }
-}
-
-/// Connects and logs in; the flag is whether the server may send what was not asked for.
-async fn drive(opener: &Opener, target: &Target, renews: bool) -> RedisResult<(Driven, bool)> {
-    if !renews {
-        return Ok((Driven::open(&target.client).await?, false));
-    }
-    let reports = opener.reports.clone();
-    let hear = move |push: PushInfo| tracking::pass_on(&push, &reports);
-    Driven::open_tracking_if_offered(&target.client, &opener.offer, hear).await
 }
 
 /// Whether it may be the failover's fault that the primary could not be used; from now on it is asked for.

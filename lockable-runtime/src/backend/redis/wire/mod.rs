@@ -3,13 +3,15 @@
 pub(super) mod command;
 pub(super) mod connection;
 pub(super) mod delete;
-pub(super) mod greeting;
+pub(super) mod flaw;
+mod greeting;
 pub(super) mod meaning;
 pub(super) mod outbox;
 pub(super) mod permits;
 pub(super) mod script;
 mod sent;
 pub(super) mod server;
+pub(super) mod session;
 pub(super) mod source;
 pub(super) mod tracking;
 pub(super) mod trial;

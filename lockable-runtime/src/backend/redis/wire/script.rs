@@ -13,7 +13,7 @@ use crate::backend::{Attempt, Release, Renewal, Renewed, Reserved};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::FENCE_LIFE;
-use crate::types::owner::{Held, LockValue, Origin, is_done};
+use crate::types::owner::{Held, LockValue, is_done};
 use crate::types::slot::Slot;
 
 /// The names that a call is written with: of the script, and of the companion keys.
@@ -44,9 +44,9 @@ impl Names {
         Self { scripts: Vec::new(), namespace, channels }
     }
 
-    /// The same scripts with the companion keys of a trial.
-    pub(crate) fn of_trial(&self, origin: Origin) -> Self {
-        Self { namespace: self.namespace.of_trial(origin), ..self.clone() }
+    /// The same scripts with the companion keys of another namespace.
+    pub(crate) fn within(&self, namespace: Namespace) -> Self {
+        Self { namespace, ..self.clone() }
     }
 
     /// Whether the server caches all scripts that are needed.

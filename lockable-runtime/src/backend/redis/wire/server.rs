@@ -1,13 +1,10 @@
 //! What a server is, and why some servers cannot be used.
 
-use ::redis::{ConnectionAddr, FromRedisValue, Pipeline, ServerErrorKind, Value};
+use ::redis::{ConnectionAddr, FromRedisValue, ServerErrorKind, Value};
 
-use crate::backend::Fault;
 use crate::backend::redis::connect::opener::Target;
 use crate::backend::redis::connect::{address, role};
 use crate::check::{Code, Finding, Severity};
-use crate::types::error::LockErrorKind;
-use crate::types::namespace::Namespace;
 
 /// Why a server cannot have locks until it, or the URL, is changed; by its greeting alone.
 pub(crate) fn unfit_by_greeting(hello: &Value) -> Option<Finding> {
@@ -59,12 +56,15 @@ fn of_sentinel(watched: &[String], target: &Target) -> String {
     format!("write `{url}`{names}{login}")
 }
 
-/// The same by the answers to [`Mode::probe`], and those to other commands about keys. A node that has all slots
+/// The same by the answers to commands about keys of all slots. A node that has all slots
 /// passes, also while one of them leaves it.
-pub(crate) fn unfit_by_answers(replies: &[Value], target: &Target) -> Option<Finding> {
+pub(crate) fn unfit_by_answers<'a>(
+    mut replies: impl Iterator<Item = &'a Value>,
+    target: &Target,
+) -> Option<Finding> {
     let message = "this server is one node of a cluster, and refuses the keys of the others";
     let finding = Finding::new(Severity::Error, Code::Cluster, message);
-    replies.iter().any(leads_away).then(|| finding.advise(of_cluster(target)))
+    replies.any(leads_away).then(|| finding.advise(of_cluster(target)))
 }
 
 /// The URL to write where this is a node of a cluster, master or replica.
@@ -85,12 +85,6 @@ pub(crate) fn split() -> Finding {
     Finding::new(Severity::Error, Code::Proxy, message).advise(advice)
 }
 
-/// The fault of a server that is unfit.
-pub(crate) fn fault(unfit: &Finding, server: &str) -> Fault {
-    let message = format!("{server}: {}; {}", unfit.message(), unfit.advice());
-    Fault::new(LockErrorKind::Refused, message)
-}
-
 /// How a server is deployed, by its own report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -102,28 +96,12 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// The command about a key that who locks may send.
-    pub(crate) const OF_HOLDERS: &str = "GET";
-
-    /// The same of who only looks.
-    pub(crate) const OF_READERS: &str = "PTTL";
-
     pub(crate) fn of(hello: &Value) -> Self {
         match field(hello, "mode").as_deref() {
             Some("standalone") => Self::Standalone,
             Some("sentinel") => Self::Sentinel,
             Some("cluster") => Self::Cluster,
             _ => Self::Unknown,
-        }
-    }
-
-    /// Asks whether other nodes have a part of the keys, where the mode leaves that open: by this command for keys all
-    /// over the slots of a cluster.
-    pub(crate) fn probe(self, trial: &Namespace, command: &str, pipeline: &mut Pipeline) {
-        if matches!(self, Self::Cluster | Self::Unknown) {
-            for number in 0..PROBED_SLOTS {
-                pipeline.cmd(command).arg(format!("{trial}:{number}"));
-            }
         }
     }
 }
@@ -163,10 +141,6 @@ fn leads_away(reply: &Value) -> bool {
     let Value::ServerError(error) = reply else { return false };
     matches!(error.kind(), Some(ServerErrorKind::Moved | ServerErrorKind::CrossSlot))
 }
-
-/// The number of slots in which keys are probed: all of these are with one of two equal shards once in
-/// four thousand million times, and with one that has nine tenths of the slots once in thirty.
-const PROBED_SLOTS: usize = 32;
 
 #[cfg(test)]
 mod tests {
@@ -245,7 +219,8 @@ mod tests {
     fn a_node_without_all_slots_is_unfit() {
         let target = Target::at("redis://u:canary@h:7");
         let reply = |text: &str| ::redis::parse_redis_value(text.as_bytes()).unwrap();
-        let is_unfit = |text: &str| unfit_by_answers(&[Value::Nil, reply(text)], &target).is_some();
+        let is_unfit =
+            |text: &str| unfit_by_answers([Value::Nil, reply(text)].iter(), &target).is_some();
         assert!(is_unfit("-MOVED 1 127.0.0.1:7000\r\n"));
         assert!(is_unfit("-CROSSSLOT keys\r\n"));
         assert!(!is_unfit("-ASK 1 127.0.0.1:7000\r\n"), "a slot that leaves");

@@ -1,20 +1,125 @@
-//! The steps that use every command and script of a lock once, on a key that no one else uses.
+//! The steps that use every command and script of a lock once, on a key that no one else uses, and what they show of a
+//! server.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::{mem, slice};
 
-use ::redis::{Cmd, ServerErrorKind, Value};
+use ::redis::{Cmd, RedisError, ServerErrorKind, Value};
 
 use super::command;
-use super::script::{self, Names};
+use super::flaw::Flaw;
+use super::script::{self, Names, is_unknown_script};
+use super::server::{self, Mode, unfit_by_answers};
+use super::session::Session;
+use crate::backend::redis::connect::opener::Target;
 use crate::backend::redis::fault;
 use crate::backend::{Attempt, Renewal};
+use crate::check::{Code, Finding, Severity};
 use crate::types::clock::boot_time;
+use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 use crate::types::owner::{Origin, OwnerToken};
+use crate::types::slot::Slot;
+use crate::types::tag::tag;
+
+/// The lock that a trial does everything with.
+pub(crate) struct Probe {
+    pub(crate) key: LockKey,
+    /// Another one, for commands one by one: they may leave it taken for a moment.
+    pub(crate) tried: LockKey,
+    /// The process that its waiters claim to be of.
+    pub(crate) origin: Origin,
+    pub(crate) prefix: String,
+    /// Of the locker's own, where its lockers' companion keys are.
+    pub(crate) namespace: Namespace,
+    /// Those of the probe's companion keys are of a trial.
+    pub(crate) names: Names,
+}
+
+impl Probe {
+    /// In that slot, where the prefix does not put all locks into another.
+    pub(crate) fn new(prefix: &str, names: &Names, slot: Option<Slot>) -> Result<Self, LockError> {
+        let prefix = prefix.to_owned();
+        let namespace = names.namespace.clone();
+        let origin = Origin::draw()?;
+        let names = names.within(namespace.of_trial(origin));
+        let tag = slot.map(|slot| format!(":{{{}}}", tag(slot))).unwrap_or_default();
+        let key = LockKey::prefixed(&prefix, &format!("{}{tag}", names.namespace))?;
+        let tried = LockKey::prefixed(&prefix, &format!("{}:tried{tag}", names.namespace))?;
+        Ok(Self { key, tried, origin, prefix, namespace, names })
+    }
+
+    /// With what calls about other locks are written.
+    pub(crate) fn into_names(self) -> Names {
+        self.names.within(self.namespace)
+    }
+}
+
+/// What was done with the lock of a probe, and what the server answered.
+pub(crate) struct Tried {
+    pub(crate) probe: Probe,
+    steps: Vec<Step>,
+    replies: Vec<Value>,
+    /// Whether keys of several slots are not for one script.
+    pub(crate) is_spread: bool,
+}
+
+/// Does these steps. A server that does not know a script by its name any more is sent the texts.
+pub(crate) async fn run(
+    session: &Session<'_>,
+    probe: Probe,
+    steps: impl Fn(&Probe) -> Vec<Step>,
+) -> Result<Tried, Flaw> {
+    let tried = once(session, probe, &steps).await?;
+    if !tried.is_unknown() {
+        return Ok(tried);
+    }
+    let namespace = tried.probe.names.namespace.clone();
+    let names = Names::uncached(namespace, session.opener.channels);
+    once(session, Probe { names, ..tried.probe }, steps).await
+}
+
+async fn once(
+    session: &Session<'_>,
+    probe: Probe,
+    steps: impl Fn(&Probe) -> Vec<Step>,
+) -> Result<Tried, Flaw> {
+    let steps = steps(&probe);
+    let pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
+    // The client takes no empty pipeline.
+    let mut replies =
+        if pipeline.is_empty() { Vec::new() } else { session.call(&pipeline).await? };
+    let is_spread = is_spread(&steps, &mut replies);
+    Ok(Tried { probe, steps, replies, is_spread })
+}
+
+impl Tried {
+    fn is_unknown(&self) -> bool {
+        let mut errors =
+            self.replies.iter().cloned().filter_map(|reply| reply.extract_error().err());
+        errors.any(|error| is_unknown_script(&error))
+    }
+
+    /// What keeps locks from working there, in the order of the steps.
+    pub(crate) fn flaws(&self, target: &Target) -> Vec<Flaw> {
+        if is_split(&self.steps, &self.replies) {
+            return vec![Flaw::unfit(server::split(), target)];
+        }
+        let all = self.steps.iter().zip(&self.replies);
+        let of_one_slot = all.clone().filter(|(step, _)| step.name != TOGETHER);
+        if target.node.is_none()
+            && let Some(unfit) = unfit_by_answers(of_one_slot.map(|(_, reply)| reply), target)
+        {
+            return vec![Flaw::unfit(unfit, target)];
+        }
+        let failed =
+            all.filter_map(|(step, reply)| Some((step, reply.clone().extract_error().err()?)));
+        failed.filter_map(|(step, error)| step.flaw(error, target)).collect()
+    }
+}
 
 pub(crate) struct Step {
     pub(crate) name: &'static str,
@@ -31,14 +136,54 @@ impl Step {
     pub(crate) fn script(name: &'static str, command: Cmd) -> Self {
         Self { name, command, advice: fault::NO_SCRIPTS }
     }
+
+    /// The right to send the text of a script is needed only where the server forgot its name.
+    fn flaw(&self, error: RedisError, target: &Target) -> Option<Flaw> {
+        match self.name {
+            OTHERS => return None,
+            BY_TEXT if fault::is_missing_right(&error) => return None,
+            _ => {}
+        }
+        let is_node = target.node.is_some();
+        let mut flaw = Flaw::answered(self.name, error, self.advice, target);
+        let error = flaw.error.as_ref()?;
+        if self.name == TOGETHER && fault::is_cross_slot(error) {
+            let message =
+                "the server refuses a command with several locks, which are renewed one by one";
+            flaw.finding = Finding::new(Severity::Info, Code::CrossSlotRefused, message);
+        } else if is_node && fault::is_redirect(error) {
+            // A slot that another node has by now, or that moves, says nothing about this one.
+            let message = "the slot of the check's own lock was moved meanwhile";
+            let moved = Finding::new(Severity::Info, Code::CheckIncomplete, message);
+            flaw.finding = moved.advise("check again");
+        } else if self.name == WAITING {
+            flaw.fault = fault::of_wait(&target.server, error);
+        }
+        Some(flaw)
+    }
 }
 
-/// From acquiring to a grant that is published, and back to nothing but the fence counter.
-pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
-    let holder = attempt(key, origin, 1);
-    let waiter = attempt(key, origin, 2);
+/// Asks whether other nodes have a part of the keys, where the mode leaves that open, and the URL does not say it: by
+/// a command that the user may send, for keys all over the slots of a cluster.
+pub(crate) fn others(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
+    let is_node = session.target.node.is_some();
+    let is_open = matches!(mode, Mode::Cluster | Mode::Unknown) && !is_node;
+    let command = if session.opener.is_for_reading { "PTTL" } else { "GET" };
+    let read = |number| {
+        let mut read = Cmd::new();
+        read.arg(command).arg(format!("{}:{number}", probe.names.namespace));
+        Step::command(OTHERS, read)
+    };
+    (0..if is_open { PROBED_SLOTS } else { 0 }).map(read).collect()
+}
+
+/// From acquiring to a grant that is published; then those steps that only one trial has; and back to nothing.
+pub(crate) fn steps(probe: &Probe, more: Vec<Step>) -> Vec<Step> {
+    let Probe { key, origin, names, .. } = probe;
+    let holder = attempt(key, *origin, 1);
+    let waiter = attempt(key, *origin, 2);
     let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];
-    vec![
+    let mut steps = vec![
         Step::command("acquiring a lock", command::set_lock(&holder)),
         // Before it is counted up, so that it has an end.
         Step::script("seeding a fence counter", script::seed(names, &holder, &[]).command),
@@ -50,7 +195,11 @@ pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
         Step::script("leaving a queue", script::leave(names, &waiter).command),
         Step::script("acquiring a free lock from a queue", script::enqueue(names, &waiter).command),
         Step::script("leaving with a lock", script::leave(names, &waiter).command),
-    ]
+    ];
+    steps.extend(more);
+    let clean_up = command::clean_up(&names.namespace, key);
+    steps.extend(clean_up.map(|command| Step::command(CLEANING, command)));
+    steps
 }
 
 /// Whether commands and scripts find the same fence counter, tried with locks all over the slots, and then with all of
@@ -82,7 +231,7 @@ fn tried(namespace: &Namespace, prefix: &str) -> Option<Arc<Attempt>> {
 
 /// Takes the reply to the script about all of the locks, which refuses no connection; returns whether it shows that
 /// keys of several slots are not for one script.
-pub(crate) fn is_spread(steps: &[Step], replies: &mut [Value]) -> bool {
+fn is_spread(steps: &[Step], replies: &mut [Value]) -> bool {
     let mut are_marked = true;
     steps.iter().zip(replies).any(|(step, reply)| match step.name {
         MARKING => {
@@ -95,7 +244,7 @@ pub(crate) fn is_spread(steps: &[Step], replies: &mut [Value]) -> bool {
 }
 
 /// Whether a script did not find what a command had written, and a later command found.
-pub(crate) fn is_split(steps: &[Step], replies: &[Value]) -> bool {
+fn is_split(steps: &[Step], replies: &[Value]) -> bool {
     let of = |name| {
         let named = steps.iter().zip(replies).filter(move |(step, _)| step.name == name);
         named.map(|(_, reply)| reply)
@@ -126,7 +275,17 @@ const MEETINGS: usize = 16;
 const MARKING: &str = "writing a fence counter";
 const MEETING: &str = "finding a fence counter by a script";
 const GATHERING: &str = "finding fence counters of several slots by a script";
-pub(crate) const CLEANING: &str = "cleaning up";
+const CLEANING: &str = "cleaning up";
+const OTHERS: &str = "reading a key of another slot";
+pub(crate) const WAITING: &str = "waiting for replicas";
+pub(crate) const BY_TEXT: &str = "sending the text of a script";
+
+/// The one step with locks in several slots.
+pub(crate) const TOGETHER: &str = "renewing locks together";
+
+/// The number of slots in which keys are probed: all of these are with one of two equal shards once in
+/// four thousand million times, and with one that has nine tenths of the slots once in thirty.
+const PROBED_SLOTS: usize = 32;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,153 @@
+//! What keeps locks from working at a server, or on the way to it.
+
+use std::sync::atomic::Ordering;
+
+use ::redis::RedisError;
+
+use crate::backend::Fault;
+use crate::backend::redis::connect::opener::{Opener, Target};
+use crate::backend::redis::fault::{self, sentinel};
+use crate::check::{Code, Finding, Severity};
+use crate::types::error::LockErrorKind;
+
+/// One judgement in two forms: a check reports the finding, and a locker fails with the fault.
+pub(crate) struct Flaw {
+    pub(crate) finding: Finding,
+    pub(crate) fault: Fault,
+    /// What the server answered, if that is the flaw.
+    pub(crate) error: Option<RedisError>,
+}
+
+impl Flaw {
+    /// The server, or the URL, has to be changed.
+    pub(crate) fn unfit(finding: Finding, target: &Target) -> Self {
+        let message = format!("{}: {}; {}", target.server, finding.message(), finding.advice());
+        Self { finding, fault: Fault::new(LockErrorKind::Refused, message), error: None }
+    }
+
+    /// The same of what is no server for locks. A server that was the right one before, or that Sentinels or nodes
+    /// name, is not written in the URL wrongly.
+    pub(crate) fn misdirected(elsewhere: Finding, opener: &Opener, target: &Target) -> Self {
+        let is_named = target.term.is_some() || target.node.is_some();
+        let is_passing = opener.was_connected.load(Ordering::Relaxed) || is_named;
+        let is_replica = elsewhere.code() == Code::Replica;
+        let mut flaw = Self::unfit(elsewhere, target);
+        if is_replica && is_passing {
+            flaw.fault.kind = LockErrorKind::Unavailable;
+        }
+        if is_replica && target.node.is_some() {
+            let message = "this node is a replica by now: a failover is under way, or is just over";
+            let demoted = Finding::new(Severity::Error, Code::Replica, message);
+            flaw.finding = demoted.advise("check again");
+        }
+        flaw
+    }
+
+    /// The connection could not be opened, or broke, or the server lets no one in.
+    pub(crate) fn connection(error: &RedisError, target: &Target) -> Self {
+        let fault = fault::of_login(&target.server, error, target.login_advice);
+        let finding = if may_not_select(error) {
+            let effect = "no connection reaches the database of the URL";
+            lacking(Severity::Error, "+select", target.user(), effect)
+        } else {
+            let (kind, cause, advice) = fault::explain_login(error, target.login_advice);
+            let finding = match kind {
+                LockErrorKind::Refused => Finding::new(Severity::Error, Code::Refused, cause),
+                _ => unreachable(cause, target),
+            };
+            finding.advise(advice)
+        };
+        Self { finding, fault, error: None }
+    }
+
+    /// An operation that the server answered with an error; `otherwise` is the advice where a refusal has none.
+    pub(crate) fn answered(
+        name: &'static str,
+        error: RedisError,
+        otherwise: &'static str,
+        target: &Target,
+    ) -> Self {
+        let is_node = target.node.is_some();
+        let of = if is_node { fault::of_missing_at_node } else { fault::of_missing };
+        let fault = of(&target.server, &error, otherwise);
+        let (_, cause, advice) = fault::explain(&error);
+        Self { finding: failed(name, &cause, advice), fault, error: Some(error) }
+    }
+
+    /// An operation with a reply that no server with locks gives.
+    pub(crate) fn unexpected(name: &'static str, target: &Target) -> Self {
+        let finding = failed(name, &fault::unexpected("it", name).message, "");
+        Self { finding, fault: fault::unexpected(&target.server, name), error: None }
+    }
+}
+
+impl From<Flaw> for Fault {
+    fn from(flaw: Flaw) -> Self {
+        flaw.fault
+    }
+}
+
+impl From<Flaw> for Finding {
+    fn from(flaw: Flaw) -> Self {
+        flaw.finding
+    }
+}
+
+/// A server that cannot be reached, with what to do where its address is from Sentinels or from its cluster.
+pub(crate) fn unreachable(message: String, target: &Target) -> Finding {
+    if target.node.is_some() {
+        return Finding::new(Severity::Error, Code::AddressesUnreachable, message);
+    }
+    let finding = Finding::new(Severity::Error, Code::Unreachable, message);
+    if target.term.is_some() { finding.advise(sentinel::ADDRESSES) } else { finding }
+}
+
+/// The client reports only by its words that the user may not select the database of the URL.
+fn may_not_select(error: &RedisError) -> bool {
+    let words = error.detail().unwrap_or_default();
+    words.contains("no permissions") && words.contains("'select'")
+}
+
+pub(crate) fn missing_right(severity: Severity, rule: &str, user: &str, effect: &str) -> Finding {
+    let message = format!("the user `{user}` lacks the right `{rule}`: {effect}");
+    let advice = format!("`ACL SETUSER {user} {rule}`");
+    Finding::new(severity, Code::MissingRight, message).advise(advice).about(rule.to_owned())
+}
+
+/// The same of a server with locks, where all that is missing is granted in one line.
+pub(crate) fn lacking(severity: Severity, rule: &str, user: &str, effect: &str) -> Finding {
+    missing_right(severity, rule, user, effect).granting(user, rule, effect)
+}
+
+pub(crate) fn failed(name: &'static str, cause: &str, advice: &'static str) -> Finding {
+    let message = format!("{name} failed: {cause}");
+    Finding::new(Severity::Error, Code::OperationFailed, message).about(name).advise(advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use ::redis::Value;
+
+    use super::*;
+    use crate::backend::Settings;
+    use crate::backend::redis::wire::server;
+    use crate::background::background;
+
+    /// In a failover behind one name, calls are worth being repeated.
+    #[test]
+    fn a_replica_that_was_the_primary_is_no_wrong_url() {
+        let url = "redis://host:7";
+        let settings = Settings { url: url.to_owned(), ..Settings::default() };
+        let (opener, _) = Opener::new(&settings, background().unwrap()).unwrap();
+        let target = Target::at(url);
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let hello = Value::Array(["mode", "standalone", "role", "replica"].map(text).to_vec());
+        let kind = || {
+            let replica = server::elsewhere(&hello, &Value::Nil, &target);
+            Flaw::misdirected(replica, &opener, &target).fault.kind
+        };
+        assert_eq!(kind(), LockErrorKind::Refused);
+        opener.was_connected.store(true, Ordering::Relaxed);
+        assert_eq!(kind(), LockErrorKind::Unavailable);
+    }
+}
