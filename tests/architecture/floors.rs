@@ -18,7 +18,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("testing", "mod locks staged internals"),
     (
         "locker",
-        "global scope blocking connect environment builder defaults url_settings drain mod lead request_all redeem request \
+        "global scope blocking connect environment builder url url_settings drain mod lead request_all redeem request \
          acquire inspect",
     ),
     ("locker/acquire", "set mod done redeem permit call in_line acquirer warners busy gate"),
@@ -71,9 +71,9 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("check", "mod code grant"),
     (
         "types",
-        "mod pause options lanes line_key parameters credentials reporting selection ticket client_name namespace tag permit slot key \
-         hole token owner id random error reason percent redact escape label metric_keys no_metric_keys \
-         grow_only mutex clock together written duration utc process generation seeded",
+        "mod pause options lanes line_key credentials reporting selection ticket client_name namespace tag permit slot key \
+         hole token owner random url error reason percent redact escape label metric_keys no_metric_keys \
+         grow_only clock together written duration utc process generation seeded",
     ),
     ("request_id", "tower mod"),
 ];

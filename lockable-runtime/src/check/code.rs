@@ -96,8 +96,7 @@ codes! {
     Proxy =
         "proxy": "connect to the primary itself, unless failovers break the connections of clients",
     /// the URL has a setting for other programs; the subject is its name.
-    SettingIgnored = "setting-ignored":
-        "nothing if another program reads it; lockable's settings are `prefix`, `namespace`, `expire` and `replicas`",
+    SettingIgnored = "setting-ignored": "nothing if another program reads it",
     /// no key can begin with the locker's prefix.
     InvalidPrefix = "invalid-prefix": "give the locker another `prefix`",
     /// the server may evict locks, or would if its memory had a limit.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Locker;
-use super::defaults::Defaults;
-use super::url_settings::{Known, Readers, known};
+use super::url::{Cut, Readers, cut};
+use super::url_settings::Values;
 use crate::backend::{Fault, Link, Settings, open};
 use crate::locker::acquire::Acquirer;
 use crate::telemetry;
@@ -44,10 +44,7 @@ use crate::types::reporting::Reporting;
 pub struct LockerBuilder {
     settings: Settings,
     readers: Readers,
-    prefix: Option<String>,
-    namespace: Option<String>,
-    expire: Option<Duration>,
-    replicas: Option<u8>,
+    values: Values,
     reporting: Reporting,
     #[cfg(lockable_internals)]
     recheck_delay: Duration,
@@ -66,10 +63,7 @@ impl LockerBuilder {
         Self {
             settings: Settings::default(),
             readers: Readers::default(),
-            prefix: None,
-            namespace: None,
-            expire: None,
-            replicas: None,
+            values: Values::default(),
             reporting: Reporting::default(),
             #[cfg(lockable_internals)]
             recheck_delay: Duration::ZERO,
@@ -112,7 +106,7 @@ impl LockerBuilder {
     ///
     /// It has priority over the prefix in the URL; see [`Locker::connect`].
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = Some(prefix.into());
+        self.values.prefix = Some(prefix.into());
         self
     }
 
@@ -150,7 +144,7 @@ impl LockerBuilder {
     /// # example().unwrap();
     /// ```
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = Some(namespace.into());
+        self.values.namespace = Some(namespace.into());
         self
     }
 
@@ -186,7 +180,7 @@ impl LockerBuilder {
     ///
     /// It has priority over the lease in the URL; see [`Locker::connect`].
     pub fn expire(mut self, expire: Duration) -> Self {
-        self.expire = Some(expire);
+        self.values.expire = Some(expire);
         self
     }
 
@@ -224,7 +218,7 @@ impl LockerBuilder {
     /// # }
     /// ```
     pub fn replicas(mut self, count: u8) -> Self {
-        self.replicas = Some(count);
+        self.values.replicas = Some(count);
         self
     }
 
@@ -452,16 +446,16 @@ impl LockerBuilder {
     ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), as [`connect`](LockerBuilder::connect).
     /// - [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
-        let Known { url, ignored } = known(&self.settings.url, self.readers)?;
+        let Cut { url, ignored } = cut(&self.settings.url, self.readers, &mut self.values)?;
         telemetry::settings_ignored(&ignored);
-        let (defaults, url) = Defaults::split_from(&url)?;
         self.settings.url = url;
-        self.prefix = self.prefix.or(defaults.prefix);
-        let namespace = self.namespace.as_deref().map(Namespace::new).transpose()?;
-        self.settings.namespace = namespace.or(defaults.namespace).unwrap_or_default();
-        self.settings.replicas = self.replicas.or(defaults.replicas).unwrap_or_default();
-        let ttl = self.expire.map(|expire| Ttl::new("expire", expire)).transpose()?;
-        let ttl = ttl.or(defaults.expire).unwrap_or_default();
+        let of_url = self.values.sentinel_credentials()?;
+        self.settings.sentinel_credentials = self.settings.sentinel_credentials.or(of_url);
+        let namespace = self.values.namespace.as_deref().map(Namespace::new).transpose()?;
+        self.settings.namespace = namespace.unwrap_or_default();
+        self.settings.replicas = self.values.replicas.unwrap_or_default();
+        let ttl = self.values.expire.map(|expire| Ttl::new("expire", expire)).transpose()?;
+        let ttl = ttl.unwrap_or_default();
         let command_deadline = self.settings.deadlines.command;
         let link = Link::new(open(&self.settings)?, command_deadline, self.reporting);
         #[cfg(lockable_internals)]
@@ -477,7 +471,7 @@ impl LockerBuilder {
         let acquirer = Acquirer::new(Arc::new(link))?;
         // Each time, because a recorder may have been installed since the last one.
         telemetry::describe();
-        let prefix = self.prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned());
+        let prefix = self.values.prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned());
         Ok(Locker::new(acquirer, prefix, self.settings.namespace, ttl))
     }
 }
@@ -486,9 +480,9 @@ impl fmt::Debug for LockerBuilder {
     /// Without the URL, which may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LockerBuilder")
-            .field("prefix", &self.prefix)
-            .field("namespace", &self.namespace)
-            .field("expire", &self.expire)
+            .field("prefix", &self.values.prefix)
+            .field("namespace", &self.values.namespace)
+            .field("expire", &self.values.expire)
             .finish_non_exhaustive()
     }
 }

@@ -25,7 +25,6 @@ pub(crate) mod acquire;
 pub(crate) mod blocking;
 mod builder;
 mod connect;
-mod defaults;
 mod drain;
 mod environment;
 pub(crate) mod global;
@@ -35,6 +34,7 @@ mod redeem;
 pub(crate) mod request;
 mod request_all;
 pub(crate) mod scope;
+mod url;
 mod url_settings;
 
 /// Locks keys on one backend.
@@ -449,7 +449,8 @@ fn unchecked(backend: &str, error: &LockError) -> Report {
 
 fn ignored(name: &str) -> Finding {
     let message = format!("the setting `{name}` of the URL is not lockable's, and is ignored");
-    Finding::new(Severity::Info, Code::SettingIgnored, message).about(name.to_owned())
+    let finding = Finding::new(Severity::Info, Code::SettingIgnored, message);
+    finding.about(name.to_owned()).advise(url_settings::advice_on_ignored())
 }
 
 impl fmt::Debug for Locker {

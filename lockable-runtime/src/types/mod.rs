@@ -27,7 +27,6 @@ pub(crate) mod mutex;
 pub(crate) mod namespace;
 pub(crate) mod options;
 pub(crate) mod owner;
-pub(crate) mod parameters;
 pub(crate) mod pause;
 pub(crate) mod percent;
 pub(crate) mod permit;
@@ -45,6 +44,7 @@ pub(crate) mod tag;
 pub(crate) mod ticket;
 pub(crate) mod together;
 pub(crate) mod token;
+pub(crate) mod url;
 #[cfg_attr(
     not(feature = "admin"),
     expect(unreachable_pub, reason = "the program `lockable` writes times with it")

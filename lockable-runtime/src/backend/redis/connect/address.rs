@@ -7,12 +7,11 @@ use ::redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use super::endpoint::{Endpoint, host_and_port};
 use super::hosts::{Hosts, Kind, NODES, SENTINELS, has_too_many, is_socket, names_several};
 use crate::backend::redis::fault;
-use crate::types::credentials::Credentials;
 use crate::types::error::LockError;
-use crate::types::parameters::{Parameter, STRAY, invalid, take_from};
 use crate::types::percent::unescaped;
+use crate::types::url::{STRAY, invalid};
 
-/// What a URL says.
+/// What a URL says, whose settings are those of the client library alone.
 #[derive(Debug)]
 pub(crate) struct Address {
     pub(crate) way: Way,
@@ -43,8 +42,6 @@ pub(crate) struct Group {
     pub(crate) sentinels: Vec<ConnectionInfo>,
     /// The name that they have for the primary.
     pub(crate) primary: String,
-    /// Theirs; the user and the password in front of the hosts are the server's.
-    pub(crate) credentials: Option<Credentials>,
 }
 
 impl Address {
@@ -59,9 +56,7 @@ impl Address {
             return Err(invalid(flaw));
         }
         if let Some(scheme) = SENTINELS.base(scheme) {
-            let mut own = Own::default();
-            let rest = take_from(rest, |parameter| own.take(parameter))?;
-            Self::elected(&Hosts::parse(&SENTINELS, scheme, &rest)?, own.credentials()?)
+            Self::elected(&Hosts::parse(&SENTINELS, scheme, rest)?)
         } else if let Some(scheme) = NODES.base(scheme) {
             Self::sharded(&Hosts::parse(&NODES, scheme, rest)?)
         } else {
@@ -79,7 +74,7 @@ impl Address {
     }
 
     /// Their path is `/NAME[/db]`.
-    fn elected(hosts: &Hosts<'_>, credentials: Option<Credentials>) -> Result<Self, LockError> {
+    fn elected(hosts: &Hosts<'_>) -> Result<Self, LockError> {
         let (primary, database) = hosts.path.split_once('/').unwrap_or((hosts.path, ""));
         let primary = unescaped(primary).filter(|name| is_name(name));
         let primary = primary.ok_or_else(|| invalid(UNNAMED))?;
@@ -87,12 +82,7 @@ impl Address {
         let sentinels = infos(hosts.strangers())?;
         let behind = format!("/{primary}/{}", server.redis_settings().db());
         let Names { name, store } = Names::of(&SENTINELS, &sentinels, &behind)?;
-        Ok(Self {
-            name,
-            store,
-            way: Way::Elected(Group { sentinels, primary, credentials }),
-            server,
-        })
+        Ok(Self { name, store, way: Way::Elected(Group { sentinels, primary }), server })
     }
 
     /// Their path is empty, or the number of the one database.
@@ -133,12 +123,9 @@ impl Names {
 /// What is wrong with the user and the password, before a part of them is taken for something else, and shown.
 fn flaw_of_credentials(scheme: &str, rest: &str) -> Option<&'static str> {
     let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let (path, parameters) = behind.split_at(behind.find(['?', '#']).unwrap_or(behind.len()));
-    // In the value of a parameter it may be what is meant.
-    let is_stray = |parameter: &str| parameter.contains('@') && !parameter.contains('=');
-    let is_stray = path.contains('@') || parameters.split(['?', '#', '&']).any(is_stray);
+    let path = behind.split(['?', '#']).next().unwrap_or_default();
     // A socket may be called so, but behind a password it is hardly meant.
-    if is_stray && (authority.contains('@') || !is_socket(scheme)) {
+    if path.contains('@') && (authority.contains('@') || !is_socket(scheme)) {
         return Some(STRAY);
     }
     if is_socket(scheme) {
@@ -174,36 +161,6 @@ const PATH: &str = "a path is behind the hosts of a cluster; write `redis-cluste
 
 const UNNAMED: &str = "the name of the primary is missing, or is none; a URL of Sentinels looks like \
                        `redis-sentinel://user:password@host:26379,host:26379/NAME/0`";
-
-/// The parameters that only URLs of Sentinels have.
-#[derive(Default)]
-struct Own {
-    user: Option<String>,
-    password: Option<String>,
-}
-
-impl Own {
-    /// `false` when the parameter is for the client library.
-    fn take(&mut self, parameter: &Parameter<'_>) -> Result<bool, LockError> {
-        match parameter.name {
-            USER => parameter.set(&mut self.user, parameter.decoded()?)?,
-            PASSWORD => parameter.set(&mut self.password, parameter.decoded()?)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    fn credentials(self) -> Result<Option<Credentials>, LockError> {
-        match (self.user, self.password) {
-            (user, Some(password)) => Ok(Some(Credentials { user, password })),
-            (Some(_), None) => Err(invalid("`sentinel_user` needs `sentinel_password` beside it")),
-            (None, None) => Ok(None),
-        }
-    }
-}
-
-const USER: &str = "sentinel_user";
-const PASSWORD: &str = "sentinel_password";
 
 /// What the client library reads in the URL of one server. TLS is not its matter: whether it knows `rediss://` depends
 /// on what other crates of the program ask of it.

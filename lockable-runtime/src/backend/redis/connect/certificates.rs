@@ -22,8 +22,7 @@ use crate::backend::Settings;
 use crate::backend::redis::fault::NoRootCertificates;
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
-use crate::types::mutex::Mutex;
-use crate::types::parameters;
+use crate::types::url;
 
 /// A stream over which TLS is spoken.
 pub(crate) type Encrypted = TlsStream<TcpStream>;
@@ -56,7 +55,7 @@ impl Certificates {
         let own = &settings.client_certificate;
         match info.addr() {
             ConnectionAddr::TcpTls { insecure: true, .. } => {
-                return Err(parameters::invalid(INSECURE));
+                return Err(url::invalid(INSECURE));
             }
             ConnectionAddr::TcpTls { .. } => {}
             _ if root.is_some() => return Err(invalid(ROOT, WITHOUT_TLS)),

@@ -1,7 +1,7 @@
 //! The schemes of URLs, and the hosts of those that name several: Sentinels, or nodes of a cluster.
 
 use crate::types::error::LockError;
-use crate::types::parameters::invalid;
+use crate::types::url::invalid;
 
 /// What the hosts of a URL are.
 pub(super) struct Kind {

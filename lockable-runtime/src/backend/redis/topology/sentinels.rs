@@ -55,7 +55,6 @@ pub(crate) struct Sentinel {
 impl Sentinels {
     /// The opener is that of the primary.
     pub(super) fn new(opener: &Opener, group: Group, credentials: Option<Credentials>) -> Self {
-        let credentials = credentials.or(group.credentials);
         let limit = opener.connect_deadline / 2;
         let sentinel = |info: ConnectionInfo| Sentinel {
             name: address::endpoint(&info),
