@@ -43,7 +43,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("backend/redis/route", "confirmations renewals in_parts mod hops"),
     (
         "backend/redis/topology",
-        "mod refreshes slots single seats watch sentinels elections map_requests pace table maps votes \
+        "mod seats refreshes slots watch sentinels elections map_requests pace table maps votes \
          server connections latest_releases",
     ),
     ("backend/redis/admin", "revoking mod sweep queue look changes clients call"),

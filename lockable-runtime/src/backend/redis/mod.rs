@@ -163,7 +163,7 @@ impl Environment for Redis {
     }
 
     fn place(&self, slot: Slot) -> usize {
-        self.topology().number(slot).unwrap_or_default()
+        self.topology().seats.number(slot).unwrap_or_default()
     }
 
     fn released_by(&self) -> ReleasedBy {

@@ -34,7 +34,7 @@ impl Revoking for Redis {
             let publish = Publish { channel: &channel, text: &text };
             let heard = this.router.run(slot, &publish).await?.found;
             Ok(match heard {
-                0 if this.topology().is_shared() => Audience::Unknown,
+                0 if this.topology().seats.are_shared() => Audience::Unknown,
                 0 => Audience::Silence,
                 _ => Audience::Listens,
             })

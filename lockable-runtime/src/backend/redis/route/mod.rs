@@ -166,8 +166,8 @@ impl Router {
     ) -> Result<Arc<Connection>, Fault> {
         loop {
             let server = match hops.next() {
-                Some(endpoint) => self.topology.server_at(&endpoint, slot),
-                None => self.topology.server(slot),
+                Some(endpoint) => Some(self.topology.seats.server_at(&endpoint, slot)),
+                None => self.topology.seats.server(slot),
             };
             let fault = match server {
                 Some(server) => {
@@ -200,7 +200,7 @@ impl Router {
         match meaning {
             Meaning::Moved(endpoint) => {
                 // No news where a server says it to which the slot only moves: it does not have it in the table.
-                self.topology.move_slot(slot, connection, &endpoint);
+                self.topology.seats.move_slot(slot, connection, &endpoint);
                 hops.redirect(fault, None, opener).await
             }
             Meaning::Asks(endpoint) if keys == Keys::One => {
@@ -220,7 +220,7 @@ impl Router {
     /// # Errors
     /// With the fault, where no other server can have the slot, and when the command deadline has passed.
     async fn again(&self, fault: Fault, hops: &mut Hops) -> Result<(), Fault> {
-        if !self.topology.refresh_soon() {
+        if !self.topology.seats.refresh_soon() {
             return Err(fault);
         }
         hops.pause(fault, &self.topology.opener).await

@@ -13,7 +13,6 @@ use self::latest_releases::LatestReleases;
 use self::seats::Seats;
 use self::sentinels::Sentinels;
 use self::server::Server;
-use self::single::Single;
 use self::slots::Slots;
 use self::watch::Watch;
 use super::connect::address::{self, Way};
@@ -21,7 +20,6 @@ use super::connect::endpoint::Endpoint;
 use super::connect::opener::Opener;
 use super::fault::cluster;
 use super::pubsub::revocations::Revocations;
-use super::wire::connection::Connection;
 use crate::backend::{Attempt, Fault, Settings};
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
@@ -35,19 +33,18 @@ mod map_requests;
 mod maps;
 mod pace;
 mod refreshes;
-mod seats;
+pub(super) mod seats;
 pub(super) mod sentinels;
 pub(super) mod server;
-mod single;
 mod slots;
 mod table;
 pub(super) mod votes;
 pub(super) mod watch;
 
-/// The table of seats: each slot has a server.
+/// The servers of a locker, and how they are reached.
 pub(super) struct Topology {
     pub(super) opener: Opener,
-    seats: Arc<dyn Seats>,
+    pub(super) seats: Arc<Seats>,
     pub(super) revocations: Revocations,
     /// Only where Sentinels name the server.
     pub(super) latest_releases: Option<LatestReleases>,
@@ -70,35 +67,34 @@ impl Topology {
     pub(super) fn open(settings: &Settings, background: Handle) -> Result<Arc<Self>, LockError> {
         let (opener, way) = Opener::new(settings, background)?;
         let mut found = Found::Fixed;
-        let (opener, seats): (_, Arc<dyn Seats>) = match way {
-            Way::Fixed => (opener.clone(), Arc::new(Single::new(opener))),
+        let one = |opener: &Opener| Seats::One(Server::new(0, None, opener.clone()));
+        let (opener, seats) = match way {
+            Way::Fixed => (opener.clone(), one(&opener)),
             Way::Elected(group) => {
                 let credentials = settings.sentinel_credentials.clone();
                 let watch = Watch::new(Sentinels::new(&opener, group, credentials));
                 found = Found::Elected(Arc::clone(&watch.sentinels));
                 let opener = opener.found_by(Arc::new(watch));
-                (opener.clone(), Arc::new(Single::new(opener)))
+                (opener.clone(), one(&opener))
             }
             Way::Sharded(nodes) => {
                 let seeds: Vec<_> = nodes.iter().filter_map(address::endpoint_of).collect();
                 found = Found::Seeds(seeds.clone());
-                (opener.clone(), Slots::new(opener, seeds))
+                (opener.clone(), Seats::Shared(Slots::new(opener, seeds)))
             }
         };
-        Ok(Arc::new(Self::new(opener, seats, found)))
-    }
-
-    fn new(opener: Opener, seats: Arc<dyn Seats>, found: Found) -> Self {
-        let all = Arc::downgrade(&seats);
-        let any = move |attempt| any_opener(&*all.upgrade()?, attempt);
+        let seats = Arc::new(seats);
+        let any = Arc::downgrade(&seats);
         let is_elected = matches!(found, Found::Elected(_));
-        Self {
-            revocations: Revocations::new(Arc::new(any)),
+        Ok(Arc::new(Self {
+            revocations: Revocations::new(Arc::new(move |attempt| {
+                any.upgrade()?.any_opener(attempt)
+            })),
             latest_releases: is_elected.then(LatestReleases::default),
             opener,
             seats,
             found,
-        }
+        }))
     }
 
     /// Has a value whenever another server becomes the primary; `None` where there are no elections.
@@ -107,21 +103,6 @@ impl Topology {
             Found::Elected(sentinels) => Some(sentinels.elections.changes()),
             Found::Fixed | Found::Seeds(_) => None,
         }
-    }
-
-    /// The server that is known to have the slot.
-    pub(super) fn server(&self, slot: Slot) -> Option<Arc<Server>> {
-        self.seats.server(slot)
-    }
-
-    /// The number of that server.
-    pub(super) fn number(&self, slot: Slot) -> Option<usize> {
-        self.seats.number(slot)
-    }
-
-    /// The server at this place, which may have no slot yet.
-    pub(super) fn server_at(&self, endpoint: &Endpoint, slot: Slot) -> Option<Arc<Server>> {
-        self.seats.server_at(endpoint, slot)
     }
 
     /// All servers that have locks.
@@ -157,36 +138,12 @@ impl Topology {
         servers.iter().all(|other| other.number != server.number)
     }
 
-    /// Whether the slot is at the server of this connection, as far as is known.
-    pub(super) fn leads_to(&self, slot: Slot, connection: &Connection) -> bool {
-        let Some(endpoint) = connection.node() else { return true };
-        self.server(slot).is_some_and(|server| server.endpoint() == Some(endpoint))
-    }
-
-    /// The server of this connection was sent a request for a slot and says that it is at another place now.
-    pub(super) fn move_slot(&self, slot: Slot, connection: &Connection, to: &Endpoint) {
-        if let Some(from) = connection.node() {
-            self.seats.move_slot(slot, from, to);
-        }
-    }
-
-    /// Whether several servers share the slots: each counts its own subscribers only.
-    pub(super) fn is_shared(&self) -> bool {
-        self.seats.are_shared()
-    }
-
-    /// Has the servers asked soon who has which slots; `false` where one server has all.
-    pub(super) fn refresh_soon(&self) -> bool {
-        self.seats.refresh_soon();
-        self.is_shared()
-    }
-
     /// No server is known to have the slot: the first request waits for the servers' answers, however long they take.
     /// `None` where they name one.
     pub(super) async fn unserved(&self, slot: Slot) -> Result<Option<Fault>, Fault> {
         let was_empty = self.seats.servers().is_empty();
         self.filled().await?;
-        let is_served = was_empty && self.server(slot).is_some();
+        let is_served = was_empty && self.seats.server(slot).is_some();
         Ok((!is_served).then(|| cluster::unserved(&self.opener.server, slot)))
     }
 
@@ -199,17 +156,17 @@ impl Topology {
     /// that hangs breaks no connection.
     pub(super) async fn doubting<F: Future>(&self, answer: F) -> F::Output {
         let mut answer = pin!(answer);
-        if !self.is_shared() {
+        if !self.seats.are_shared() {
             return answer.await;
         }
         // Boxed, because every call would carry its size.
         Box::pin(async {
             let patience = self.opener.command_deadline / 4;
             loop {
-                match self.opener.within(patience, answer.as_mut()).await {
-                    Some(answer) => return answer,
-                    None => self.seats.refresh_soon(),
+                if let Some(answer) = self.opener.within(patience, answer.as_mut()).await {
+                    return answer;
                 }
+                self.seats.refresh_soon();
             }
         })
         .await
@@ -236,7 +193,7 @@ impl Topology {
                 Err(fault) if fault.kind == LockErrorKind::Unavailable => failed = fault,
                 Err(fault) => return Err(fault),
             }
-            self.refresh_soon();
+            self.seats.refresh_soon();
         }
         Err(failed)
     }
@@ -269,13 +226,13 @@ impl Topology {
         if !self.opener.reports.are_received() {
             return None;
         }
-        Some((self.server(attempt.slot)?, Origin::of(&attempt.owner)?))
+        Some((self.seats.server(attempt.slot)?, Origin::of(&attempt.owner)?))
     }
 
     /// The calling task gave up on an answer of the slot's server after that time.
     pub(super) fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
-        self.refresh_soon();
-        match self.server(slot) {
+        self.seats.refresh_soon();
+        match self.seats.server(slot) {
             Some(server) => {
                 server.connections.unanswered(waited);
                 Fault::no_answer(&server.connections.opener.server, waited)
@@ -283,11 +240,4 @@ impl Topology {
             None => Fault::no_answer(&self.opener.server, waited),
         }
     }
-}
-
-/// How a server is reached, another one at each try: what is published at one arrives at all.
-fn any_opener(seats: &dyn Seats, attempt: usize) -> Option<Opener> {
-    let servers = seats.servers();
-    let at = attempt.checked_rem(servers.len())?;
-    servers.get(at).map(|server| server.connections.opener.clone())
 }

@@ -1,48 +1,101 @@
-//! What a table of seats does: one with a single seat, or one with a seat for each slot.
+//! Who has which seat: one server all of them, or each node of a cluster some.
 
 use std::sync::Arc;
 
 use super::server::Server;
-use crate::backend::Reply;
+use super::slots::Slots;
+use crate::backend::Fault;
 use crate::backend::redis::connect::endpoint::Endpoint;
+use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::wire::connection::Connection;
 use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 
-/// Who has which seat. What is written here is so where one server has all slots.
-pub(super) trait Seats: Send + Sync {
-    fn server(&self, slot: Slot) -> Option<Arc<Server>>;
+/// The table of seats: each slot has a server.
+pub(crate) enum Seats {
+    /// The server at one address has all slots, or the one that Sentinels name.
+    One(Arc<Server>),
+    /// The nodes of a cluster share them: each counts its own subscribers only.
+    Shared(Arc<Slots>),
+}
+
+impl Seats {
+    /// The server that is known to have the slot.
+    pub(crate) fn server(&self, slot: Slot) -> Option<Arc<Server>> {
+        match self {
+            Self::One(server) => Some(Arc::clone(server)),
+            Self::Shared(slots) => slots.table().owner(slot).cloned(),
+        }
+    }
 
     /// All servers that have slots, as far as is known.
-    fn servers(&self) -> Vec<Arc<Server>>;
+    pub(super) fn servers(&self) -> Vec<Arc<Server>> {
+        match self {
+            Self::One(server) => vec![Arc::clone(server)],
+            Self::Shared(slots) => slots.table().masters(),
+        }
+    }
 
     /// The number of the slot's server.
-    fn number(&self, slot: Slot) -> Option<usize> {
+    pub(crate) fn number(&self, slot: Slot) -> Option<usize> {
         self.server(slot).map(|server| server.number)
     }
 
     /// The server at this place, which may have no slot yet.
-    fn server_at(&self, _: &Endpoint, slot: Slot) -> Option<Arc<Server>> {
-        self.server(slot)
+    pub(crate) fn server_at(&self, endpoint: &Endpoint, slot: Slot) -> Arc<Server> {
+        match self {
+            Self::One(server) => Arc::clone(server),
+            Self::Shared(slots) => slots.table_mut().server_at(endpoint, slot),
+        }
     }
 
     /// When the slot's server was last left for another one; zero if never.
-    fn moved_at(&self, _: Slot) -> Moment {
-        Moment::default()
+    pub(super) fn moved_at(&self, slot: Slot) -> Moment {
+        match self {
+            Self::One(_) => Moment::default(),
+            Self::Shared(slots) => slots.table().moved_at(slot),
+        }
     }
 
-    /// The server that was sent a request for a slot says that it is at this place now.
-    fn move_slot(&self, _: Slot, _: &Endpoint, _: &Endpoint) {}
-
-    /// Whether several servers share the slots.
-    fn are_shared(&self) -> bool {
-        false
+    /// Whether the slot is at the server of this connection, as far as is known.
+    pub(crate) fn leads_to(&self, slot: Slot, connection: &Connection) -> bool {
+        let Some(endpoint) = connection.node() else { return true };
+        self.server(slot).is_some_and(|server| server.endpoint() == Some(endpoint))
     }
 
-    /// Has the servers asked soon who has which slots; waits for nothing.
-    fn refresh_soon(&self) {}
+    /// The server of this connection was sent a request for a slot and says that it is at another place now.
+    pub(crate) fn move_slot(&self, slot: Slot, connection: &Connection, to: &Endpoint) {
+        if let (Self::Shared(slots), Some(from)) = (self, connection.node()) {
+            slots.change(|table, now| table.move_slot(slot, from, to, now));
+            // It is rarely the only one.
+            self.refresh_soon();
+        }
+    }
+
+    pub(crate) fn are_shared(&self) -> bool {
+        matches!(self, Self::Shared(_))
+    }
+
+    /// Has the servers asked soon who has which slots, and waits for nothing; `false` where one server has all.
+    pub(crate) fn refresh_soon(&self) -> bool {
+        if let Self::Shared(slots) = self {
+            slots.start_refresh();
+        }
+        self.are_shared()
+    }
 
     /// The same, and waits for the answers.
-    fn refreshed(&self) -> Reply<()> {
-        Box::pin(async { Ok(()) })
+    pub(super) async fn refreshed(&self) -> Result<(), Fault> {
+        match self {
+            Self::One(_) => Ok(()),
+            Self::Shared(slots) => Box::pin(slots.refresh_and_wait()).await,
+        }
+    }
+
+    /// How a server is reached, another one at each try: what is published at one arrives at all.
+    pub(super) fn any_opener(&self, attempt: usize) -> Option<Opener> {
+        let servers = self.servers();
+        let at = attempt.checked_rem(servers.len())?;
+        servers.get(at).map(|server| server.connections.opener.clone())
     }
 }

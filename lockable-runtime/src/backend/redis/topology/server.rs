@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
+use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::pubsub::wake_ups::WakeUps;
 use crate::backend::redis::topology::connections::Connections;
 use crate::types::slot::Slot;
@@ -23,6 +24,17 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    pub(super) fn new(number: usize, node: Option<Arc<Node>>, opener: Opener) -> Arc<Self> {
+        Arc::new(Self {
+            number,
+            node,
+            wake_ups: WakeUps::new(opener.clone()),
+            readers: Connections::new(opener.for_reading()),
+            confirmers: Connections::new(opener.for_confirming()),
+            connections: Connections::new(opener),
+        })
+    }
+
     /// Where it is, if it is a node of a cluster.
     pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
         self.node.as_ref().map(|node| &node.endpoint)

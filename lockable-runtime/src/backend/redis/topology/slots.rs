@@ -3,10 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use super::pace::Pace;
-use super::seats::Seats;
-use super::server::Server;
 use super::table::{Changes, Table};
-use crate::backend::Reply;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::reports::ServerSeats;
@@ -14,7 +11,7 @@ use crate::types::clock::{Moment, boot_time};
 use crate::types::slot::{SLOTS, Slot};
 
 /// The nodes of a cluster, each with its slots and its connections.
-pub(super) struct Slots {
+pub(crate) struct Slots {
     pub(super) opener: Opener,
     /// The nodes in the URL, which know the others.
     pub(super) seeds: Vec<Endpoint>,
@@ -69,54 +66,8 @@ impl Slots {
         self.table.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
+    pub(super) fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Seats for Slots {
-    fn server(&self, slot: Slot) -> Option<Arc<Server>> {
-        self.table().owner(slot).cloned()
-    }
-
-    fn servers(&self) -> Vec<Arc<Server>> {
-        self.table().masters()
-    }
-
-    fn number(&self, slot: Slot) -> Option<usize> {
-        self.table().owner(slot).map(|server| server.number)
-    }
-
-    fn server_at(&self, endpoint: &Endpoint, slot: Slot) -> Option<Arc<Server>> {
-        Some(self.table_mut().server_at(endpoint, slot))
-    }
-
-    fn moved_at(&self, slot: Slot) -> Moment {
-        self.table().moved_at(slot)
-    }
-
-    fn move_slot(&self, slot: Slot, from: &Endpoint, to: &Endpoint) {
-        self.change(|table, now| table.move_slot(slot, from, to, now));
-        // It is rarely the only one.
-        self.refresh_soon();
-    }
-
-    fn are_shared(&self) -> bool {
-        true
-    }
-
-    fn refresh_soon(&self) {
-        self.start_refresh();
-    }
-
-    fn refreshed(&self) -> Reply<()> {
-        let this = Weak::clone(&self.this);
-        Box::pin(async move {
-            match this.upgrade() {
-                Some(slots) => slots.refresh_and_wait().await,
-                None => Ok(()),
-            }
-        })
     }
 }
 
@@ -128,7 +79,9 @@ struct NodeSeats {
 
 impl ServerSeats for NodeSeats {
     fn have(&self, slot: Slot) -> bool {
-        self.slots.upgrade().is_some_and(|slots| slots.number(slot) == Some(self.number))
+        let is_it =
+            |slots: &Slots| slots.table().owner(slot).map(|it| it.number) == Some(self.number);
+        self.slots.upgrade().is_some_and(|slots| is_it(&slots))
     }
 
     fn doubt(&self) {

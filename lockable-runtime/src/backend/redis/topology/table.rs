@@ -10,8 +10,6 @@ use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::reports::ServerSeats;
-use crate::backend::redis::pubsub::wake_ups::WakeUps;
-use crate::backend::redis::topology::connections::Connections;
 use crate::types::clock::Moment;
 use crate::types::slot::{SLOTS, Slot};
 
@@ -86,12 +84,7 @@ impl Table {
         let node = Arc::new(Node::new(endpoint.clone(), slot));
         let number = self.next_number;
         let opener = self.opener.of_node(&node).seated((self.seats_of)(number));
-        let wake_ups = WakeUps::new(opener.clone());
-        let readers = Connections::new(opener.for_reading());
-        let confirmers = Connections::new(opener.for_confirming());
-        let connections = Connections::new(opener);
-        let node = Some(node);
-        let server = Arc::new(Server { number, node, connections, readers, confirmers, wake_ups });
+        let server = Server::new(number, Some(node), opener);
         self.next_number += 1;
         self.servers.insert(endpoint.clone(), Arc::clone(&server));
         server
