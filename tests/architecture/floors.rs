@@ -26,7 +26,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("hold", "mod run pause set ticket guard grant reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan age"),
-    ("waiters", "mod turn stake lines holders table line"),
+    ("waiters", "mod turn stake lines table line"),
     ("waiters/line", "mod parts"),
     ("releaser", "shutdown mod backlog duty"),
     ("worker", "mod agenda"),
@@ -72,8 +72,8 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "types",
         "mod pause options lanes line_key credentials reporting selection ticket client_name namespace tag permit slot key \
-         hole token owner random url error reason percent redact escape label metric_keys no_metric_keys \
-         grow_only clock together written duration utc process generation seeded",
+         hole token owner id random url error reason percent redact escape label metric_keys no_metric_keys \
+         grow_only mutex clock together written duration utc process generation seeded",
     ),
     ("request_id", "tower mod"),
 ];

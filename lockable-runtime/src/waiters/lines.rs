@@ -4,9 +4,11 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::oneshot;
 
-use super::holders::Holders;
 use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, Waiter};
+use super::table::Table;
 use crate::backend::{Attempt, Enqueued, Events, Fault, Link, Revocation, Verb, WakeUp};
+use crate::lease::Lease;
+use crate::lease::renewal::Renewals;
 use crate::lease::schedule::Cause;
 use crate::releaser::{Known, Releaser};
 use crate::telemetry;
@@ -19,9 +21,12 @@ use crate::types::permit::Family;
 use crate::types::slot::Slot;
 use crate::worker::{Agent, InFlight, Worklist};
 
-pub(super) struct Lines {
+/// The calls of this process for the locks of one locker.
+pub(crate) struct Lines {
     pub(super) link: Arc<Link>,
-    pub(super) holders: Holders,
+    /// Who asks for each lock, waits for it, and holds it.
+    pub(super) table: Table,
+    pub(super) renewals: Renewals,
     releaser: Arc<Releaser>,
     worklist: Worklist<LineKey, Line<Answer>>,
     origin: Origin,
@@ -32,9 +37,10 @@ pub(super) struct Lines {
 pub(super) type Answer = oneshot::Sender<Result<Granted, LockError>>;
 
 impl Lines {
-    pub(super) fn new(link: Arc<Link>, releaser: Arc<Releaser>, origin: Origin) -> Arc<Self> {
+    pub(crate) fn new(link: Arc<Link>, releaser: Arc<Releaser>, origin: Origin) -> Arc<Self> {
         let lines = Arc::new_cyclic(|this| Self {
-            holders: Holders::new(&link),
+            table: Table::default(),
+            renewals: Renewals::new(Arc::clone(&link)),
             worklist: Worklist::new(&link),
             link,
             releaser,
@@ -131,6 +137,32 @@ impl Lines {
                 this.releaser.defer(attempt, Known::Unknown);
             }
         }));
+    }
+
+    /// The leases of this lock that are held, or whose loss was not found yet.
+    pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
+        self.table.leases(key)
+    }
+
+    /// Checks every lease of these slots at once, because their server may have lost it.
+    fn check_all(&self, concerns: &dyn Fn(Slot) -> bool, cause: Cause) {
+        let mut leases = self.table.all();
+        leases.retain(|(_, lease, _)| concerns(lease.attempt().slot));
+        if leases.is_empty() {
+            return;
+        }
+        let home = self.link.backend.home(false);
+        let due = self.renewals.check_all(&home, concerns, cause);
+        leases.retain(|(_, _, is_scheduled)| !is_scheduled);
+        // The table has no order. A check has one, so that a simulation can repeat it.
+        leases.sort_unstable_by(|(at, one, _), (other_at, other, _)| {
+            one.key().cmp(other.key()).then(at.number.cmp(&other_at.number))
+        });
+        for (at, lease, _) in leases {
+            let schedule = self.renewals.schedule(&lease, due, &home);
+            // If its release has begun meanwhile, it is taken off the agenda again here.
+            drop(self.table.change(at, |stakes| stakes.attach(at.number, schedule)));
+        }
     }
 
     /// The line that waits as this attempt: a permit is called by its name, and its line is that of a lane.
@@ -236,19 +268,21 @@ impl Events for Lines {
     }
 
     fn on_connected(&self, concerns: &dyn Fn(Slot) -> bool) {
-        self.holders.check_all(concerns, Cause::Connected);
+        self.check_all(concerns, Cause::Connected);
     }
 
     fn on_changed(&self, key: &str) {
-        self.holders.look(key);
+        for look in self.table.lookers(key, self.link.backend.now()) {
+            look();
+        }
     }
 
     fn on_flushed(&self, concerns: &dyn Fn(Slot) -> bool) {
-        self.holders.check_all(concerns, Cause::Flushed);
+        self.check_all(concerns, Cause::Flushed);
     }
 
     fn on_untracked(&self, concerns: &dyn Fn(Slot) -> bool) {
-        self.holders.look_again(concerns);
+        self.renewals.look_again(&self.link.backend.home(false), concerns);
     }
 
     /// The call that has the lock now is the one that is meant, also where others of its process had it before
@@ -258,7 +292,7 @@ impl Events for Lines {
             return;
         }
         let Revocation { verb, owner, key, reason } = revocation;
-        for lease in self.holders.leases(key) {
+        for lease in self.leases(key) {
             if lease.attempt().owner.as_ref() != owner {
                 continue;
             }

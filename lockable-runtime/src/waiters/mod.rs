@@ -8,23 +8,20 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use self::line::{Behind, Line, Waiter};
-use self::lines::Lines;
-use self::table::{Role, Way};
-use crate::backend::Link;
-use crate::lease::Lease;
-use crate::releaser::Releaser;
+use self::table::Role;
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::options::{Terms, Wait};
-use crate::types::owner::{Held, Origin};
+use crate::types::owner::Held;
 
 pub(crate) use self::line::{Granted, Heard, RECHECK_INTERVAL};
-pub(crate) use self::stake::{Entered, Stake};
+pub(crate) use self::lines::Lines;
+pub(crate) use self::stake::Stake;
+pub(crate) use self::table::Way;
 pub(crate) use self::turn::Turn;
 
-mod holders;
 mod line;
 mod lines;
 mod stake;
@@ -33,57 +30,42 @@ mod table;
 mod tests;
 mod turn;
 
-/// The calls of this process for the locks of one locker.
-pub(crate) struct Waiters {
-    lines: Arc<Lines>,
-}
-
-impl Waiters {
-    pub(crate) fn new(link: Arc<Link>, releaser: Arc<Releaser>, origin: Origin) -> Self {
-        Self { lines: Lines::new(link, releaser, origin) }
-    }
-
+impl Lines {
     /// A call comes, which waits as it says.
-    pub(crate) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> Entered {
-        let (way, at) = self.lines.holders.enter(key, wait, now);
-        match way {
-            Way::Asks => Entered::Asks(Stake::new(&self.lines, at, Role::Asks)),
-            Way::Joins { is_first } => {
-                Entered::Joins { stake: Stake::new(&self.lines, at, Role::Waits), is_first }
-            }
-            Way::IsBusy => Entered::IsBusy,
-        }
+    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wait: Wait, now: Moment) -> (Way, Stake) {
+        let (way, at) = self.table.enter(key, wait, now);
+        let role = match way {
+            Way::Asks => Role::Asks,
+            Way::Joins { .. } => Role::Waits,
+            Way::IsBusy => Role::IsOver,
+        };
+        (way, Stake::new(self, at, role))
     }
 
     /// A call comes that waits for no other of its locker: it is alone in its lane, or has a ticket.
-    pub(crate) fn enter_alone(&self, line: &LineKey) -> Stake {
-        Stake::new(&self.lines, self.lines.holders.at(line), Role::IsOver)
+    pub(crate) fn enter_alone(self: &Arc<Self>, line: &LineKey) -> Stake {
+        Stake::new(self, self.table.at(line), Role::IsOver)
     }
 
     /// How many calls ask for this lock now.
     #[cfg(test)]
     pub(crate) fn asking(&self, key: &LockKey) -> usize {
-        self.lines.holders.asking(key)
-    }
-
-    /// The leases of this lock that are held, or whose loss was not found yet.
-    pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
-        self.lines.holders.leases(key)
+        self.table.asking(key)
     }
 
     /// How many wait for this lock already; a newcomer goes behind them.
     pub(crate) fn waiting(&self, key: &LockKey) -> usize {
-        self.lines.look(&LineKey::Lock(key.clone()), Line::len).unwrap_or_default()
+        self.look(&LineKey::Lock(key.clone()), Line::len).unwrap_or_default()
     }
 
     /// What is known of the lock of this line where calls wait in it.
     pub(crate) fn heard(&self, line: &LineKey) -> Heard {
-        self.lines.look(line, |line| line.heard.clone()).unwrap_or(Heard::Nothing)
+        self.look(line, |line| line.heard.clone()).unwrap_or(Heard::Nothing)
     }
 
     /// What has its lock without a holder, where calls wait in the line, by the latest answer to them.
     pub(crate) fn obstacle(&self, line: &LineKey) -> Option<Arc<Held>> {
-        self.lines.look(line, |line| line.attempt()?.obstacle()).flatten()
+        self.look(line, |line| line.attempt()?.obstacle()).flatten()
     }
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.
@@ -94,7 +76,7 @@ impl Waiters {
     /// A waiter that is dropped leaves its line at once, and a turn that arrives while it leaves is passed
     /// to the next waiter.
     pub(crate) fn turn<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         line: &'a LineKey,
         (stake, terms): (&Stake, &Terms),
         heard: Heard,
@@ -104,13 +86,13 @@ impl Waiters {
         let number = stake.number();
         let (identity, is_once) = (terms.identity.clone(), terms.once.is_some());
         let waiter = Waiter { number, ttl, is_fair, is_once, identity, label, answer: sender };
-        self.lines.on(line, |calls, now| {
+        self.on(line, |calls, now| {
             // Under the lock of the line: a try that ends later finds the call there.
             let is_first = calls.len() == 0 && matches!(heard, Heard::Nothing);
             let behind = if is_first { stake.behind(line, now) } else { Behind::Holder };
             calls.joined(waiter, heard, behind, now);
         });
-        let place = Place { lines: &self.lines, line, number, is_over: false };
+        let place = Place { lines: self, line, number, is_over: false };
         // No async fn, which would store the arguments for as long as it waits.
         async move {
             // All of it, not its fields alone: it is dropped with this future.

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::line::{Behind, Heard};
 use super::lines::Lines;
-use super::table::{At, Left, Role, Stakes};
+use super::table::{At, Held, Left, Role, Stakes};
 use crate::lease::Lease;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
@@ -22,21 +22,6 @@ pub(crate) struct Stake {
     role: Role,
 }
 
-/// What a call does that comes.
-pub(crate) enum Entered {
-    /// It asks for the lock.
-    Asks(Stake),
-    /// It waits behind other calls of its locker, and asks nothing itself.
-    Joins {
-        stake: Stake,
-        /// Whether none of those waits.
-        is_first: bool,
-    },
-    /// It finds the lock busy, and asks nothing either: the backend has just confirmed that this locker holds
-    /// it, or the call would have to wait for others of its locker.
-    IsBusy,
-}
-
 impl Stake {
     pub(super) fn new(lines: &Arc<Lines>, at: At, role: Role) -> Self {
         Self { lines: Arc::clone(lines), at, role }
@@ -49,7 +34,8 @@ impl Stake {
 
     /// What it waits behind, as the first of its line.
     pub(super) fn behind(&self, line: &LineKey, now: Moment) -> Behind {
-        self.lines.holders.behind(self.at, line, now)
+        let is_try = self.lines.table.change(self.at, |stakes| stakes.awaits_try(line, now));
+        if is_try { Behind::Try(self.lines.link.command_deadline) } else { Behind::Holder }
     }
 
     /// The call asks from now on, and waited before.
@@ -69,19 +55,20 @@ impl Stake {
 
     /// The call holds the lock from now on, with this lease, which is due then where it is renewed.
     pub(crate) fn holds(&mut self, lease: &Lease, due: Option<(Moment, Handle)>) {
-        let held = self.lines.holders.held(self.at, lease, due);
+        let schedule = due.map(|(due, home)| self.lines.renewals.schedule(lease, due, &home));
+        let held = Held { number: self.at.number, lease: lease.clone(), schedule };
         self.change(Role::Holds, Heard::Busy, |stakes| stakes.push(held));
     }
 
     /// The lock that it is about is known by now: a permit, of those of its lane.
     pub(crate) fn moves(&mut self, permit: &LockKey) {
         self.change(Role::IsOver, Heard::Busy, |_| {});
-        self.at = self.lines.holders.at(&LineKey::Lock(permit.clone()));
+        self.at = self.lines.table.at(&LineKey::Lock(permit.clone()));
     }
 
     /// The lease that the call holds is renewed no more.
     pub(crate) fn unschedule(&self) {
-        self.lines.holders.unschedule(self.at);
+        drop(self.lines.table.change(self.at, |stakes| stakes.detach(self.at.number)));
     }
 
     /// Takes the stake out of this.
@@ -93,7 +80,11 @@ impl Stake {
     /// Changes the role, and wakes the calls that waited for the outcome of this one's try.
     fn change(&mut self, role: Role, heard: Heard, begin: impl FnOnce(&mut Stakes)) {
         let from = mem::replace(&mut self.role, role);
-        let Left { held, awaited } = self.lines.holders.change(self.at, from, begin);
+        let Left { held, awaited } = self.lines.table.change(self.at, |stakes| {
+            let left = stakes.leave(from, self.at.number);
+            begin(stakes);
+            left
+        });
         drop(held);
         if let Some(line) = awaited {
             self.lines.on(&line, |line, now| line.tried(heard, now));

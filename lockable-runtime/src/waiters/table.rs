@@ -90,15 +90,16 @@ pub(super) enum Role {
 
 /// What a call does that comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// It asks for the lock.
     Asks,
-    /// It waits behind other calls of its locker.
+    /// It waits behind other calls of its locker, and asks nothing itself.
     Joins {
         /// Whether none of those waits.
         is_first: bool,
     },
-    /// It does neither, because other calls of its locker are there.
+    /// It finds the lock busy, and asks nothing either: the backend has just confirmed that this locker holds it, or the
+    /// call would have to wait for others of its locker.
     IsBusy,
 }
 

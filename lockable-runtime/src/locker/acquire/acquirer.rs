@@ -24,14 +24,14 @@ use crate::types::owner::{Held, Origin, ReleasedBy};
 use crate::types::permit::{Lane, Permits};
 use crate::types::ticket::Ticket;
 use crate::types::token::Prefix;
-use crate::waiters::{Heard, Stake, Turn, Waiters};
+use crate::waiters::{Heard, Lines, Stake, Turn};
 
 /// What all calls of one locker acquire with.
 pub(crate) struct Acquirer {
     pub(crate) link: Arc<Link>,
     pub(crate) gate: Gate,
     releaser: Arc<Releaser>,
-    pub(super) waiters: Waiters,
+    pub(super) waiters: Arc<Lines>,
     pub(super) warners: Warners,
     /// What the owner tokens of single tries begin with.
     pub(super) lanes: AllLanes,
@@ -51,7 +51,7 @@ impl Acquirer {
     pub(crate) fn new(link: Arc<Link>) -> Result<Arc<Self>, LockError> {
         let prefix = Prefix::draw(link.backend.now())?;
         let releaser = Releaser::new(Arc::clone(&link));
-        let waiters = Waiters::new(Arc::clone(&link), Arc::clone(&releaser), Origin::draw()?);
+        let waiters = Lines::new(Arc::clone(&link), Arc::clone(&releaser), Origin::draw()?);
         let (gate, lanes) = (Gate::open(), AllLanes::default());
         let warners = Warners::default();
         Ok(Arc::new(Self { link, gate, releaser, waiters, warners, lanes, prefix }))

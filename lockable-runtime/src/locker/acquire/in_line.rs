@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::locker::Locker;
     use crate::types::options::Wait;
-    use crate::waiters::Entered;
+    use crate::waiters::Way;
 
     /// Method: another call has asked, and its answer does not come.
     #[tokio::test(start_paused = true)]
@@ -211,7 +211,7 @@ mod tests {
         let key = guard.lease().key().clone();
         guard.release().await.unwrap();
         let (acquirer, now) = (locker.acquirer(), locker.link().backend.now());
-        let Entered::Asks(_asks) = acquirer.waiters.enter(&key, Wait::Forever, now) else {
+        let (Way::Asks, _asks) = acquirer.waiters.enter(&key, Wait::Forever, now) else {
             unreachable!("no other call is there")
         };
         let limit = Duration::from_millis(100);

@@ -19,7 +19,7 @@ use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::options::Terms;
 use crate::types::permit::Permits;
-use crate::waiters::{Entered, Heard};
+use crate::waiters::{Heard, Way};
 
 mod acquirer;
 mod busy;
@@ -87,21 +87,21 @@ async fn try_and_wait(
     acquirer.gate.check(&key)?;
     let (mut is_known, mut obstacle) = (false, None);
     let (key, stake, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
-        Entered::IsBusy => {
+        (Way::IsBusy, _) => {
             acquirer.staged(&key)?;
             acquirer.link.count(&key, Outcome::Busy);
             let line = LineKey::Lock(key.clone());
             let found = Busy::new(key, acquirer.waiters.obstacle(&line), &acquirer.link.reporting);
             return busy(acquirer, found, terms, start);
         }
-        Entered::Joins { stake, is_first } => {
+        (Way::Joins { is_first }, stake) => {
             if is_first {
                 acquirer.staged(&key)?;
             }
             acquirer.link.count(&key, Outcome::Busy);
             (key, stake, false)
         }
-        Entered::Asks(stake) => match acquirer.ask(key, None, terms, stake).await? {
+        (Way::Asks, stake) => match acquirer.ask(key, None, terms, stake).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
             Answer::Busy(found, mut stake) if terms.wait.can_wait() => {
                 is_known = found.log_obstacle(terms);

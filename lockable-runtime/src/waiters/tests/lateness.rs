@@ -6,15 +6,15 @@ use super::*;
 use crate::backend::Slow;
 use crate::types::reporting::Reporting;
 
-fn slow_waiters() -> (Arc<Slow>, Waiters) {
+fn slow_waiters() -> (Arc<Slow>, Arc<Lines>) {
     let slow = Slow::open();
     (Arc::clone(&slow), waiters_on(&slow))
 }
 
 /// Those of another process on the same store.
-fn waiters_on(slow: &Arc<Slow>) -> Waiters {
+fn waiters_on(slow: &Arc<Slow>) -> Arc<Lines> {
     let link = link_to(slow);
-    Waiters::new(Arc::clone(&link), Releaser::new(link), Origin::draw().unwrap())
+    Lines::new(Arc::clone(&link), Releaser::new(link), Origin::draw().unwrap())
 }
 
 fn link_to(slow: &Arc<Slow>) -> Arc<Link> {
@@ -89,7 +89,7 @@ async fn a_withdrawal_is_open_work_until_its_answer() {
     let slow = Slow::open();
     let link = link_to(&slow);
     let releaser = Releaser::new(Arc::clone(&link));
-    let waiters = Waiters::new(link, Arc::clone(&releaser), Origin::draw().unwrap());
+    let waiters = Lines::new(link, Arc::clone(&releaser), Origin::draw().unwrap());
     let _first = turn(&waiters_on(&slow)).await;
     {
         let mut call = pin!(turn(&waiters));
@@ -132,7 +132,7 @@ async fn every_line_asks_after_a_new_subscription() {
     assert!(is_pending(call.as_mut()));
     elapse(300).await;
     let questions = slow.questions.load(Relaxed);
-    waiters.lines.on_resubscribed(&|_| true);
+    waiters.on_resubscribed(&|_| true);
     settle().await;
     assert_eq!(slow.questions.load(Relaxed), questions + 1);
     assert!(is_pending(call.as_mut()));

@@ -5,7 +5,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::*;
+use crate::backend::Link;
+use crate::releaser::Releaser;
 use crate::types::clock::{timer_on, tokio_time, within};
+use crate::types::owner::Origin;
 
 mod lateness;
 
@@ -13,34 +16,34 @@ static KEY: LockKey = LockKey::from_static("k");
 static LINE: LineKey = LineKey::Lock(LockKey::from_static("k"));
 
 /// The stake of a call that waits, as if another holder had the lock.
-fn stake(waiters: &Waiters) -> Stake {
+fn stake(waiters: &Arc<Lines>) -> Stake {
     stake_in(waiters, &KEY)
 }
 
-fn stake_in(waiters: &Waiters, key: &LockKey) -> Stake {
-    match waiters.enter(key, Wait::Forever, waiters.lines.link.backend.now()) {
-        Entered::Asks(mut stake) => {
+fn stake_in(waiters: &Arc<Lines>, key: &LockKey) -> Stake {
+    match waiters.enter(key, Wait::Forever, waiters.link.backend.now()) {
+        (Way::Asks, mut stake) => {
             stake.waits();
             stake
         }
-        Entered::Joins { stake, .. } => stake,
-        Entered::IsBusy => unreachable!("a call that waits"),
+        (Way::Joins { .. }, stake) => stake,
+        (Way::IsBusy, _) => unreachable!("a call that waits"),
     }
 }
 
-fn waiters() -> Waiters {
+fn waiters() -> Arc<Lines> {
     let link = Arc::new(Link::in_memory());
-    Waiters::new(Arc::clone(&link), Releaser::new(link), Origin::draw().unwrap())
+    Lines::new(Arc::clone(&link), Releaser::new(link), Origin::draw().unwrap())
 }
 
 /// The next call waits for its turn, but not for ever. Calls are fair, so that no turn is passed on, unless they say so.
-async fn turn(waiters: &Waiters) -> Turn {
+async fn turn(waiters: &Arc<Lines>) -> Turn {
     turn_of(waiters, true).await
 }
 
-async fn turn_of(waiters: &Waiters, fair: bool) -> Turn {
+async fn turn_of(waiters: &Arc<Lines>, fair: bool) -> Turn {
     let (terms, stake) = (Terms { fair, ..Terms::default() }, stake(waiters));
-    let limit = || waiters.lines.link.backend.timer(Duration::from_secs(60));
+    let limit = || waiters.link.backend.timer(Duration::from_secs(60));
     let call = waiters.turn(&LINE, (&stake, &terms), Heard::Busy);
     within(limit, call).await.expect("no turn comes").unwrap()
 }
@@ -49,12 +52,12 @@ fn is_pending<T>(call: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {
     matches!(call.poll(&mut Context::from_waker(Waker::noop())), Poll::Pending)
 }
 
-async fn is_held(waiters: &Waiters) -> bool {
-    waiters.lines.link.backend.inspect(KEY.clone()).await.unwrap().is_some()
+async fn is_held(waiters: &Arc<Lines>) -> bool {
+    waiters.link.backend.inspect(KEY.clone()).await.unwrap().is_some()
 }
 
-fn has_line(waiters: &Waiters) -> bool {
-    waiters.lines.look(&LINE, |_| ()).is_some()
+fn has_line(waiters: &Arc<Lines>) -> bool {
+    waiters.look(&LINE, |_| ()).is_some()
 }
 
 fn token(turn: &Turn) -> u64 {
@@ -98,7 +101,7 @@ async fn a_release_serves_the_next_call_at_once() {
 #[tokio::test(start_paused = true)]
 async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
     let waiters = waiters();
-    let Entered::Asks(mut trying) = waiters.enter(&KEY, Wait::Forever, tokio_time()) else {
+    let (Way::Asks, mut trying) = waiters.enter(&KEY, Wait::Forever, tokio_time()) else {
         unreachable!("no other call is there")
     };
     let (terms, stake) = (Terms::default(), stake(&waiters));
@@ -112,9 +115,9 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
 #[tokio::test(start_paused = true)]
 async fn a_call_hears_of_the_first_grant_at_once() {
     let waiters = waiters();
-    let link = &waiters.lines.link;
+    let link = &waiters.link;
     let other =
-        Waiters::new(Arc::clone(link), Releaser::new(Arc::clone(link)), Origin::draw().unwrap());
+        Lines::new(Arc::clone(link), Releaser::new(Arc::clone(link)), Origin::draw().unwrap());
     let first = turn(&other).await;
     let mut next = pin!(turn(&waiters));
     assert!(is_pending(next.as_mut()));

@@ -22,6 +22,7 @@ use crate::backend::Settings;
 use crate::backend::redis::fault::NoRootCertificates;
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::mutex::Mutex;
 use crate::types::url;
 
 /// A stream over which TLS is spoken.

@@ -239,8 +239,8 @@ mod tests {
     #[test]
     fn no_primary_is_refused_while_a_sentinel_may_name_it() {
         let refused =
-            || super::silent(Fault::new(LockErrorKind::Refused, "wrong password"), String::new());
-        let silent = || super::silent(Fault::unavailable("no answer"), String::new());
+            || silent(Fault::new(LockErrorKind::Refused, "wrong password"), String::new());
+        let silent = || silent(Fault::unavailable("no answer"), String::new());
         let unknown = || Vote::Unknown(Vec::new());
         assert_eq!(kind([unknown(), unknown(), unknown()]), LockErrorKind::Refused);
         assert_eq!(kind([refused(), refused(), refused()]), LockErrorKind::Refused);
