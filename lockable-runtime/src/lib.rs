@@ -658,11 +658,12 @@ pub use lockable_macros::lock_key;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        AllPermits, Awaited, Call, Called, Consumed, EndsEarly, EndsWell, FromLockError, Grant,
-        GrantCell, Inside, IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoPermits, IntoWait,
-        KeyPart, Keys, Label, Late, Lease, LeaseCell, Leases, LeasesCell, Part, Refused,
-        RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run, RunsUnderTheLock, Skip, Works,
-        absent, lock_key, once, run, run_blocking, run_blocking_even_when_busy, start, value,
+        Acquire, AllPermits, Awaited, Call, Called, Consumed, EndsEarly, EndsWell, FromLockError,
+        Grant, GrantCell, Granted, Inside, IntoExpire, IntoHold, IntoLockKey, IntoLockKeys,
+        IntoPermits, IntoWait, KeyPart, Keys, Label, Late, Lease, LeaseCell, Leases, LeasesCell,
+        Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run, RunsUnderTheLock,
+        Skip, Works, absent, lock_key, once, run, run_blocking, run_blocking_even_when_busy, start,
+        value,
     };
     pub use crate::types::clock::Moment;
     #[cfg(feature = "redis")]

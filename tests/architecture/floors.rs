@@ -23,7 +23,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     ("locker/acquire", "set mod done redeem permit call in_line acquirer warners busy gate"),
     ("admin", "revoke pause mod locks held changes waiter process"),
-    ("hold", "mod run pause set ticket guard grant reentry"),
+    ("hold", "mod run pause set ticket grant guard reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan age"),
     ("waiters", "mod turn stake lines table line"),

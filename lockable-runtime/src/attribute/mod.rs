@@ -10,15 +10,14 @@ pub use self::returned::{
 };
 pub use self::values::{IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoPermits, IntoWait};
 pub use crate::hold::grant::Grant;
-use crate::hold::guard::LockGuard;
 pub use crate::hold::run::{EndsWell, GrantCell, LeaseCell, LeasesCell, Run};
 pub use crate::hold::set::Leases;
-use crate::hold::set::LockSet;
 pub use crate::lease::{EndsEarly, Lease};
 use crate::locker::Locker;
 use crate::locker::blocking::{acquire_blocking, hold_blocking};
 use crate::locker::global::default_locker;
 use crate::locker::request::LockRequest;
+pub use crate::locker::request_all::Acquire;
 use crate::telemetry;
 use crate::types::error::LockError;
 pub use crate::types::key::{KeyPart, Keys, Part};
@@ -204,69 +203,43 @@ impl<K> Call<K> {
 
 /// What a call is for: the text of one key, or of several.
 pub trait Called: Sized + Send + 'static {
-    /// What it acquires.
-    type Granted: Grant;
+    /// What its request is for.
+    type Keys: Acquire;
 
-    /// Acquires what a call is for.
-    fn acquire(
-        call: Call<Self>,
-    ) -> impl Future<Output = Result<Self::Granted, LockError>> + Send + 'static;
-
-    /// The same on this thread.
+    /// The request of a call.
     ///
     /// # Errors
-    /// As acquiring.
-    fn acquire_blocking(call: Call<Self>) -> Result<Self::Granted, LockError>;
+    /// When there is no locker, or a key is not valid.
+    fn request(call: Call<Self>) -> Result<LockRequest<Self::Keys>, LockError>;
 }
 
+/// What a call acquires.
+pub type Granted<K> = <<K as Called>::Keys as Acquire>::Granted;
+
 impl Called for String {
-    type Granted = LockGuard;
+    type Keys = LockKey;
 
-    async fn acquire(call: Call) -> Result<LockGuard, LockError> {
-        call.request(Locker::request)?.acquire().await
-    }
-
-    fn acquire_blocking(call: Call) -> Result<LockGuard, LockError> {
-        let may_block = call.blocking;
-        acquire_blocking(call.request(Locker::request)?, LockRequest::<LockKey>::acquire, may_block)
+    fn request(call: Call) -> Result<LockRequest, LockError> {
+        call.request(Locker::request)
     }
 }
 
 impl Called for Vec<String> {
-    type Granted = LockSet;
+    type Keys = Vec<LockKey>;
 
-    async fn acquire(call: Call<Self>) -> Result<LockSet, LockError> {
-        call.request(Locker::request_all)?.acquire().await
-    }
-
-    fn acquire_blocking(call: Call<Self>) -> Result<LockSet, LockError> {
-        let may_block = call.blocking;
-        let request = call.request(Locker::request_all)?;
-        acquire_blocking(request, LockRequest::<Vec<LockKey>>::acquire, may_block)
+    fn request(call: Call<Self>) -> Result<LockRequest<Vec<LockKey>>, LockError> {
+        call.request(Locker::request_all)
     }
 }
 
 impl Called for AllPermits {
-    type Granted = LockSet;
+    type Keys = Vec<LockKey>;
 
-    async fn acquire(call: Call<Self>) -> Result<LockSet, LockError> {
-        call.request(of_all_permits)?.acquire().await
+    fn request(call: Call<Self>) -> Result<LockRequest<Vec<LockKey>>, LockError> {
+        call.request(|locker, prefix, Self { key, count }, terms| {
+            locker.request(prefix, key, terms).all_permits(count)
+        })
     }
-
-    fn acquire_blocking(call: Call<Self>) -> Result<LockSet, LockError> {
-        let may_block = call.blocking;
-        let request = call.request(of_all_permits)?;
-        acquire_blocking(request, LockRequest::<Vec<LockKey>>::acquire, may_block)
-    }
-}
-
-fn of_all_permits(
-    locker: &Locker,
-    prefix: &str,
-    AllPermits { key, count }: AllPermits,
-    terms: Terms,
-) -> LockRequest<Vec<LockKey>> {
-    locker.request(prefix, key, terms).all_permits(count)
 }
 
 /// The text of a key, from its template.
@@ -292,8 +265,8 @@ impl<K> fmt::Debug for Call<K> {
 }
 
 /// Acquires the lock of a call, runs the body while it is held, and releases.
-pub fn run<F: Future, K: Called>(call: Call<K>, body: F) -> Run<F, K::Granted> {
-    Run::new(K::acquire(call), body)
+pub fn run<F: Future, K: Called>(call: Call<K>, body: F) -> Run<F, Granted<K>> {
+    Run::new(async { K::Keys::acquire(K::request(call)?).await }, body)
 }
 
 /// The body's value, or the return type's own answer.
@@ -313,9 +286,14 @@ pub fn absent<T>() -> T {
 /// As [`LockRequest::run`], and when there is no locker.
 pub fn run_blocking<T, K: Called>(
     call: Call<K>,
-    body: impl FnOnce(<K::Granted as Grant>::Lease) -> T,
+    body: impl FnOnce(<Granted<K> as Grant>::Lease) -> T,
 ) -> Result<T, LockError> {
-    hold_blocking(K::acquire_blocking(call)?, body)
+    hold_blocking(acquire(call)?, body)
+}
+
+fn acquire<K: Called>(call: Call<K>) -> Result<Granted<K>, LockError> {
+    let may_block = call.blocking;
+    acquire_blocking(K::request(call)?, may_block)
 }
 
 /// The same; when another holder has the lock, the body runs without a lease and gives the call's value.
@@ -324,9 +302,9 @@ pub fn run_blocking<T, K: Called>(
 /// As [`run_blocking`], except for a busy lock.
 pub fn run_blocking_even_when_busy<T, K: Called>(
     call: Call<K>,
-    body: impl FnOnce(Option<<K::Granted as Grant>::Lease>) -> T,
+    body: impl FnOnce(Option<<Granted<K> as Grant>::Lease>) -> T,
 ) -> Result<T, LockError> {
-    match K::acquire_blocking(call) {
+    match acquire(call) {
         Ok(guard) => hold_blocking(guard, |lease| body(Some(lease))),
         Err(error) if error.is_busy() => {
             telemetry::skipped(&error);

@@ -2,8 +2,10 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::slice;
 use std::task::Poll;
 
+use crate::hold::guard::LockGuard;
 use crate::lease::Lease;
 use crate::types::error::LockError;
 use crate::types::options::OnLost;
@@ -19,17 +21,45 @@ pub trait Grant: Sized + Send + 'static {
     /// What the body sees of it.
     fn shown(&self) -> &Self::Lease;
 
-    /// The lease of each lock, once.
-    fn each(&self) -> impl Iterator<Item = &Lease>;
-
-    /// Ready when a lease is over, but for those that a body finishes without.
-    fn over(&self) -> Pin<Box<dyn Future<Output = LockError> + Send>>;
-
-    /// Runs a step of the body that it is held for.
-    fn in_span<R>(&self, step: impl FnOnce() -> R) -> R;
+    /// The guard of each lock, once.
+    fn guards(&self) -> &[LockGuard];
 
     /// The release at the end of a body: a failure is logged, and never returned instead of the body's value.
     fn end(self) -> impl Future<Output = ()> + Send;
+
+    /// The lease of each lock, once.
+    fn each(&self) -> impl Iterator<Item = &Lease> {
+        self.guards().iter().map(|guard| &guard.lease)
+    }
+
+    /// Ready when a lease is over, but for those that a body finishes without.
+    fn over(&self) -> Pin<Box<dyn Future<Output = LockError> + Send>> {
+        first_lost(self.each().filter(|lease| is_watched(lease)))
+    }
+
+    /// Runs a step of the body that it is held for.
+    fn in_span<R>(&self, step: impl FnOnce() -> R) -> R {
+        match self.guards().first() {
+            Some(guard) => guard.in_scope(step),
+            None => step(),
+        }
+    }
+}
+
+impl Grant for LockGuard {
+    type Lease = Lease;
+
+    fn shown(&self) -> &Lease {
+        &self.lease
+    }
+
+    fn guards(&self) -> &[LockGuard] {
+        slice::from_ref(self)
+    }
+
+    fn end(self) -> impl Future<Output = ()> + Send {
+        self.finish()
+    }
 }
 
 /// Whether the end of this lease changes what a body may do: one that finishes without its lock has none to lose.
@@ -44,6 +74,9 @@ pub(crate) fn first_lost<'a>(leases: impl Iterator<Item = &'a Lease>) -> Over {
         Box::pin(async move { lease.lost().await })
     };
     let mut losses: Vec<_> = leases.map(loss).collect();
+    if losses.len() == 1 {
+        return losses.remove(0);
+    }
     Box::pin(poll_fn(move |cx| {
         let found = losses.iter_mut().map(|loss| loss.as_mut().poll(cx)).find(Poll::is_ready);
         found.unwrap_or(Poll::Pending)

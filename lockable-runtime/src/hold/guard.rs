@@ -1,14 +1,11 @@
 //! A held lock.
 
 use std::fmt;
-use std::future::Future;
-use std::iter;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Attempt, Fault, Release};
-use crate::hold::grant::{Grant, Over};
 use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
@@ -301,31 +298,6 @@ impl LockGuard {
     fn leave_to_parent(&mut self) {
         self.duty = None;
         mem::forget((self.stake.take(), self.turn.take(), self.hold.take(), self.lane.take()));
-    }
-}
-
-impl Grant for LockGuard {
-    type Lease = Lease;
-
-    fn shown(&self) -> &Lease {
-        &self.lease
-    }
-
-    fn each(&self) -> impl Iterator<Item = &Lease> {
-        iter::once(&self.lease)
-    }
-
-    fn over(&self) -> Over {
-        let lease = self.lease.clone();
-        Box::pin(async move { lease.lost().await })
-    }
-
-    fn in_span<R>(&self, step: impl FnOnce() -> R) -> R {
-        self.in_scope(step)
-    }
-
-    fn end(self) -> impl Future<Output = ()> + Send {
-        self.finish()
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::hold::grant::{Grant, Over, first_lost, is_watched};
+use crate::hold::grant::{Grant, first_lost};
 use crate::hold::guard::LockGuard;
 use crate::hold::ticket::Made;
 use crate::lease::Lease;
@@ -126,20 +126,8 @@ impl Grant for LockSet {
         &self.leases
     }
 
-    fn each(&self) -> impl Iterator<Item = &Lease> {
-        self.guards.iter().map(|guard| &guard.lease)
-    }
-
-    fn over(&self) -> Over {
-        first_lost(self.each().filter(|lease| is_watched(lease)))
-    }
-
-    /// Inside of the span of one lock: those of 64 would be a page in front of every line that a body logs.
-    fn in_span<R>(&self, step: impl FnOnce() -> R) -> R {
-        match self.guards.first() {
-            Some(guard) => guard.in_scope(step),
-            None => step(),
-        }
+    fn guards(&self) -> &[LockGuard] {
+        &self.guards
     }
 
     fn end(self) -> impl Future<Output = ()> + Send {

@@ -18,9 +18,9 @@ use crate::hold::grant::Grant;
 use crate::hold::reentry::holding;
 use crate::hold::run::{completed, refuse_start};
 use crate::locker::request::LockRequest;
+use crate::locker::request_all::Acquire;
 use crate::telemetry;
 use crate::types::error::{LockError, LockErrorKind};
-use crate::types::key::Keys;
 
 /// Waits for a future on this thread, without a runtime; `None` when the background thread has ended.
 pub(crate) fn wait_for<T: Send + 'static>(
@@ -57,16 +57,10 @@ fn answering<T>(future: impl Future<Output = T>) -> (impl Future<Output = ()>, m
 ///
 /// # Errors
 /// As the request's own, and when it would wait on the only thread of a runtime, unless it may block.
-pub(crate) fn acquire_blocking<K, G, A>(
+pub(crate) fn acquire_blocking<K: Acquire>(
     request: LockRequest<K>,
-    acquire: impl FnOnce(LockRequest<K>) -> A,
     may_block: bool,
-) -> Result<G, LockError>
-where
-    K: Keys,
-    G: Grant,
-    A: Future<Output = Result<G, LockError>> + Send + 'static,
-{
+) -> Result<K::Granted, LockError> {
     let link = Arc::clone(request.link());
     let backend = &*link.backend;
     let reporting = link.reporting;
@@ -75,10 +69,10 @@ where
     let count = |error: &LockError| telemetry::acquisition_failed(label, error);
     let request = request.blocking().inspect_err(count)?;
     let Some(key) = request.waits_for().cloned() else {
-        return wait_for(backend, acquire(request)).unwrap_or_else(|| Err(ended()));
+        return wait_for(backend, K::acquire(request)).unwrap_or_else(|| Err(ended()));
     };
     let start = backend.now();
-    let wait = || wait_elsewhere(backend, acquire(request)).unwrap_or_else(|| Err(ended()));
+    let wait = || wait_elsewhere(backend, K::acquire(request)).unwrap_or_else(|| Err(ended()));
     let outcome = if may_block { Some(wait()) } else { where_blocking_is_allowed(wait) };
     let refused = || reporting.redact(LockError::would_block_runtime(key.as_str())).labeled(label);
     let outcome = outcome.unwrap_or_else(|| Err(refused()).inspect_err(count));
@@ -143,13 +137,10 @@ mod tests {
     use super::*;
     use crate::locker::Locker;
     use crate::types::clock::skip;
-    use crate::types::key::LockKey;
 
     #[tokio::test(start_paused = true)]
     async fn no_body_starts_after_its_lease() {
-        let guard =
-            acquire_blocking(Locker::in_memory().lock("k"), LockRequest::<LockKey>::acquire, true)
-                .unwrap();
+        let guard = acquire_blocking(Locker::in_memory().lock("k"), true).unwrap();
         skip(guard.lease().remaining());
         let error = hold_blocking(guard, |_| unreachable!("runs without a lock")).unwrap_err();
         assert!(error.is_lost() && !error.is_body_finished());
@@ -158,7 +149,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_body_starts_after_its_longest_hold() {
         let request = Locker::in_memory().lock("k").renew().max_hold(Duration::from_secs(1));
-        let guard = acquire_blocking(request, LockRequest::<LockKey>::acquire, true).unwrap();
+        let guard = acquire_blocking(request, true).unwrap();
         skip(guard.lease().remaining());
         let error = hold_blocking(guard, |_| unreachable!("runs too late")).unwrap_err();
         assert!(error.is_max_hold_reached());

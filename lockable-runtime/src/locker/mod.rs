@@ -32,7 +32,7 @@ pub(crate) mod inspect;
 pub(crate) mod lead;
 mod redeem;
 pub(crate) mod request;
-mod request_all;
+pub(crate) mod request_all;
 pub(crate) mod scope;
 mod url;
 mod url_settings;

@@ -9,7 +9,7 @@ use crate::backend::Link;
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holds;
 use crate::hold::run::Run;
-use crate::locker::acquire::{Acquirer, Tried, acquire};
+use crate::locker::acquire::{Acquirer, acquire};
 use crate::request_id::RequestId;
 use crate::telemetry;
 use crate::types::error::LockError;
@@ -299,6 +299,14 @@ impl<K: Keys> LockRequest<K> {
     }
 }
 
+/// `None` where a call that does not wait finds the lock busy.
+pub(super) fn unless_busy<T>(outcome: Result<T, LockError>) -> Result<Option<T>, LockError> {
+    match outcome {
+        Err(error) if error.is_busy() => Ok(None),
+        outcome => outcome.map(Some),
+    }
+}
+
 /// An error that names the key, or the first.
 fn about<K: Keys>(error: LockError, keys: &K) -> LockError {
     match keys.all().first() {
@@ -430,10 +438,8 @@ impl LockRequest {
         let explain = self.explain();
         let (acquirer, key, terms) = self.checked()?;
         let start = acquirer.link.backend.now();
-        match acquire(&acquirer, key, &terms, start).await? {
-            Tried::Granted(guard) => Ok(guard),
-            Tried::Busy(busy) => Err(explain(busy.error())),
-        }
+        let tried = acquire(&acquirer, key, &terms, start).await?;
+        tried.granted().map_err(|busy| explain(busy.error()))
     }
 
     /// Acquires the lock in one try; `None` when another holder has it.
@@ -466,8 +472,7 @@ impl LockRequest {
         let (acquirer, key, terms) = self.trying().checked()?;
         let start = acquirer.link.backend.now();
         match acquire(&acquirer, key, &terms, start).await {
-            Ok(Tried::Granted(guard)) => Ok(Some(guard)),
-            Ok(Tried::Busy(_)) => Ok(None),
+            Ok(tried) => Ok(tried.granted().ok()),
             Err(error) if error.is_done() => Ok(None),
             Err(error) => Err(error),
         }
@@ -544,10 +549,7 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
-        match Run::new(self.trying().acquire(), body).await {
-            Err(error) if error.is_busy() => Ok(None),
-            outcome => outcome.map(Some),
-        }
+        unless_busy(Run::new(self.trying().acquire(), body).await)
     }
 }
 

@@ -2,14 +2,47 @@
 
 use std::future::Future;
 
+use crate::hold::grant::Grant;
+use crate::hold::guard::LockGuard;
 use crate::hold::run::Run;
 use crate::hold::set::LockSet;
 use crate::locker::acquire::{Tried, acquire_all};
-use crate::locker::request::LockRequest;
+use crate::locker::request::{LockRequest, unless_busy};
 use crate::types::error::LockError;
-use crate::types::key::LockKey;
+use crate::types::key::{Keys, LockKey};
 
 /// Several locks: all of them, or none.
+/// What a request is for: one lock, or several.
+pub trait Acquire: Keys + Sized + Send + 'static {
+    /// What it acquires.
+    type Granted: Grant;
+
+    /// Acquires it.
+    fn acquire(
+        request: LockRequest<Self>,
+    ) -> impl Future<Output = Result<Self::Granted, LockError>> + Send + 'static;
+}
+
+impl Acquire for LockKey {
+    type Granted = LockGuard;
+
+    fn acquire(
+        request: LockRequest,
+    ) -> impl Future<Output = Result<LockGuard, LockError>> + Send + 'static {
+        request.acquire()
+    }
+}
+
+impl Acquire for Vec<LockKey> {
+    type Granted = LockSet;
+
+    fn acquire(
+        request: LockRequest<Self>,
+    ) -> impl Future<Output = Result<LockSet, LockError>> + Send + 'static {
+        request.acquire()
+    }
+}
+
 impl LockRequest<Vec<LockKey>> {
     /// Acquires all of the locks; while another holder has one of them, the call waits in the FIFO queue of that one.
     ///
@@ -53,10 +86,7 @@ impl LockRequest<Vec<LockKey>> {
     /// ```
     pub async fn acquire(self) -> Result<LockSet, LockError> {
         let explain = self.explain();
-        match self.ask().await? {
-            Tried::Granted(locks) => Ok(locks),
-            Tried::Busy(busy) => Err(explain(busy.error())),
-        }
+        self.ask().await?.granted().map_err(|busy| explain(busy.error()))
     }
 
     /// Acquires all of the locks in one try; `None` when another holder has one of them.
@@ -84,10 +114,7 @@ impl LockRequest<Vec<LockKey>> {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_acquire(self) -> Result<Option<LockSet>, LockError> {
-        match self.trying().ask().await? {
-            Tried::Granted(locks) => Ok(Some(locks)),
-            Tried::Busy(_) => Ok(None),
-        }
+        Ok(self.trying().ask().await?.granted().ok())
     }
 
     /// Acquires as the terms say.
@@ -131,9 +158,6 @@ impl LockRequest<Vec<LockKey>> {
     /// # Cancel safety
     /// As [`run`](LockRequest::<Vec<LockKey>>::run).
     pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
-        match Run::new(self.trying().acquire(), body).await {
-            Err(error) if error.is_busy() => Ok(None),
-            outcome => outcome.map(Some),
-        }
+        unless_busy(Run::new(self.trying().acquire(), body).await)
     }
 }

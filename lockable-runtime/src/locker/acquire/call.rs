@@ -24,6 +24,16 @@ pub(crate) enum Tried<G = LockGuard> {
     Busy(Busy),
 }
 
+impl<G> Tried<G> {
+    /// The error is what the call found busy.
+    pub(crate) fn granted(self) -> Result<G, Busy> {
+        match self {
+            Self::Granted(granted) => Ok(granted),
+            Self::Busy(busy) => Err(busy),
+        }
+    }
+}
+
 /// What a call returns that does not wait for a busy lock.
 pub(super) fn busy(
     acquirer: &Acquirer,

@@ -221,10 +221,8 @@ impl All<'_> {
     /// Waits in the queue of one lock, as long as those that are held are.
     async fn wait_for(&self, key: &LockKey, held: &[LockGuard]) -> Result<LockGuard, LockError> {
         let leases = Mutex::new(held.iter().map(|guard| guard.lease.clone()).collect());
-        match while_held(&leases, self.one(key, &self.terms)).await?? {
-            Tried::Granted(guard) => Ok(guard),
-            Tried::Busy(busy) => Err(busy.error()),
-        }
+        let tried = while_held(&leases, self.one(key, &self.terms)).await??;
+        tried.granted().map_err(|busy| busy.error())
     }
 
     async fn one(&self, key: &LockKey, terms: &Terms) -> Result<Tried, LockError> {
