@@ -16,7 +16,6 @@ use crate::types::permit::Lane;
 use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
 use crate::types::slot::Slot;
-#[cfg(feature = "redis")]
 
 /// One acquisition, from before it is asked for until after it is released.
 ///

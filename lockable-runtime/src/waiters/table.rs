@@ -2,6 +2,8 @@
 //! use it at the same time.
 //!
 //! Under such a mutex the states of leases are looked at, and nothing is woken, logged or dropped.
+//!
+//! See "When is a call busy without a request to Redis?" in DESIGN.md.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};

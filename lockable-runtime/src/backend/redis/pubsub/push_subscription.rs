@@ -1,4 +1,6 @@
 //! A subscription that speaks RESP3, apart from the connections that carry commands.
+//!
+//! See "Why does the subscription speak RESP3?" in DESIGN.md.
 
 use std::collections::HashSet;
 use std::sync::Arc;
