@@ -8,10 +8,10 @@ use super::call::{self, ask};
 use crate::backend::redis::fault;
 use crate::backend::redis::route::Router;
 use crate::backend::redis::topology::server::Server;
-use crate::backend::redis::wire::command::integer;
+use crate::backend::redis::wire::command::{integer, unexpected};
+use crate::backend::redis::wire::server::Clock;
 use crate::backend::{Client, Fault};
 use crate::types::client_name::ClientName;
-use crate::types::clock::boot_time;
 use crate::types::error::LockErrorKind;
 
 /// Our connections at all primaries that answer.
@@ -59,19 +59,12 @@ async fn each<T>(
 pub(super) async fn clock_difference(router: &Router) -> Result<Duration, Fault> {
     let mut greatest = Duration::ZERO;
     for server in router.topology.servers().await? {
-        let asked = SystemTime::now();
-        let sent = boot_time();
-        let reply = ask(&server, Cmd::new().arg("TIME")).await?;
-        let half = boot_time().since(sent) / 2;
-        let time =
-            reply.extract_error().and_then(|reply| Ok(<(u64, u32)>::from_redis_value(reply)?));
-        let (seconds, micros) =
-            time.map_err(|error| call::fault(&server.readers().opener, &error))?;
-        // The reply may be of something that is no server of ours.
-        let there =
-            Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros.into()));
-        let here = asked.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + half;
-        greatest = greatest.max(there.abs_diff(here));
+        let sent = SystemTime::now();
+        let reply = ask(&server, Cmd::new().arg("TIME")).await?.extract_error();
+        let read = |time| Clock::of(&time, sent, SystemTime::now()).ok_or_else(unexpected);
+        let clock = reply.and_then(read);
+        let clock = clock.map_err(|error| call::fault(&server.readers().opener, &error))?;
+        greatest = greatest.max(clock.difference());
     }
     Ok(greatest)
 }

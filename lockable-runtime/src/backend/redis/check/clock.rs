@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use ::redis::{FromRedisValue, Pipeline, Value};
+use ::redis::Pipeline;
 
+use crate::backend::redis::wire::server::Clock;
 use crate::backend::redis::wire::session::Session;
 use crate::check::{Code, Finding, Report, Severity};
 
@@ -13,13 +14,6 @@ const NOTED: Duration = Duration::from_secs(1);
 /// A difference between two masters that shortens leases, or makes fencing tokens repeat, where a slot gets another
 /// master.
 const APART: Duration = Duration::from_millis(100);
-
-/// By how many microseconds a server's clock is ahead of ours, or behind it where that is negative: a request has
-/// two ends, and the server read its clock between them.
-pub(super) struct Clock {
-    least: i64,
-    most: i64,
-}
 
 pub(super) async fn compare(
     session: &Session<'_>,
@@ -46,26 +40,10 @@ pub(super) fn apart<'a>(clocks: impl Iterator<Item = &'a Clock> + Clone) -> Opti
     (by > APART).then(|| Finding::new(Severity::Warning, Code::ClocksDifferBetween, message))
 }
 
-impl Clock {
-    fn of(time: &Value, sent: SystemTime, received: SystemTime) -> Option<Self> {
-        let (seconds, micros) = <(i64, i64)>::from_redis_value_ref(time).ok()?;
-        let theirs = seconds.checked_mul(1_000_000)?.checked_add(micros)?;
-        let ours = |at: SystemTime| {
-            let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-            i64::try_from(since.as_micros()).ok()
-        };
-        let ahead_of = |at| theirs.checked_sub(ours(at)?);
-        Some(Self { least: ahead_of(received)?, most: ahead_of(sent)? })
-    }
-
-    /// To about half a round trip.
-    fn difference(&self) -> Duration {
-        Duration::from_micros(self.least.midpoint(self.most).unsigned_abs())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use ::redis::Value;
+
     use super::*;
 
     fn at(millis: u64) -> SystemTime {

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::clock::{self, Clock};
+use super::clock;
 use super::examination::{Aim, examine};
 use super::seeds::{self, Seed};
-use super::session::{connect, target};
+use super::session::open;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::shards::Shard;
+use crate::backend::redis::wire::server::Clock;
 use crate::check::{Finding, Report, Severity};
 use crate::types::slot::Slot;
 
@@ -24,10 +25,11 @@ const AT_ONCE: usize = 8;
 /// See "What does the check examine in a cluster?" in DESIGN.md.
 pub(super) async fn check(opener: &Opener, aim: &Aim, seeds: &[Endpoint]) -> Report {
     let mut report = Report::new(&opener.server);
-    let ask = |endpoint: &Endpoint| {
-        Seed::request(of_node(opener, endpoint, Slot::default()), endpoint.clone())
+    let ask = |endpoint: Endpoint| {
+        let opener = of_node(opener, &endpoint, Slot::default());
+        async move { Seed { shards: seeds::slots(&opener, &endpoint).await, endpoint } }
     };
-    let seeds = each(seeds.iter().map(ask).collect()).await;
+    let seeds = each(seeds.iter().cloned().map(ask).collect()).await;
     let shards = seeds::of_most(&seeds);
     report.add(seeds::findings(&seeds, shards));
     let shards = shards.unwrap_or_default();
@@ -66,15 +68,11 @@ fn replicas(opener: &Opener, shard: &Shard) -> Vec<impl Future<Output = Option<F
         let opener = of_node(opener, endpoint, first(shard));
         let name = endpoint.to_string();
         async move {
-            let unreached = reach(&opener).await.err()?;
+            let unreached = open(&opener).await.err()?;
             Some(unreached.graded(Severity::Warning).at(&name))
         }
     };
     shard.replicas.iter().map(reached).collect()
-}
-
-async fn reach(opener: &Opener) -> Result<(), Finding> {
-    connect(opener, target(opener).await?).await.map(drop)
 }
 
 fn first(shard: &Shard) -> Slot {

@@ -1,6 +1,6 @@
 //! The examination of one server, alone or among others.
 
-use super::clock::{self, Clock};
+use super::clock;
 use super::rights::Missing;
 use super::session::{connect, target};
 use super::subscription::Subscription;
@@ -8,8 +8,9 @@ use super::{proxy, rehearsal, settings};
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::shards::Shard;
 use crate::backend::redis::wire::delete::Delete;
+use crate::backend::redis::wire::flaw::Flaw;
 use crate::backend::redis::wire::script::Names;
-use crate::backend::redis::wire::server::{self, Mode};
+use crate::backend::redis::wire::server::{self, Clock, Mode};
 use crate::backend::redis::wire::session::{Greeting, Session};
 use crate::backend::redis::wire::trial::{self, Probe};
 use crate::check::{Code, Finding, Report, Role, Severity};
@@ -91,11 +92,7 @@ fn probe(aim: &Aim, names: &Names, shard: Option<&Shard>) -> Option<Probe> {
 }
 
 /// Whether the server is of a cluster; the error is one of several nodes, which refuses most keys.
-async fn nodes(
-    session: &Session<'_>,
-    names: &Names,
-    mode: Mode,
-) -> Result<Option<Finding>, Finding> {
+async fn nodes(session: &Session<'_>, names: &Names, mode: Mode) -> Result<Option<Finding>, Flaw> {
     let target = &session.target;
     if let Ok(probe) = Probe::new("", names, None) {
         let tried = trial::run(session, probe, |probe| trial::others(session, probe, mode)).await?;

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::cluster::each;
-use super::sentinel::{Said, SentinelCheck};
+use super::sentinel::{Said, ask};
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::topology::sentinels::Sentinels;
 use crate::backend::redis::topology::votes::Vote;
-use crate::backend::redis::wire::flaw::Flaw;
 use crate::check::{Code, Finding, Severity};
 
 /// What all of them said.
@@ -23,8 +22,8 @@ pub(super) struct Group {
 impl Group {
     /// Asks them as the nodes of a cluster are asked.
     pub(super) async fn of(all: &Arc<Sentinels>) -> Self {
-        let check = |sentinel| SentinelCheck { sentinel, all: Arc::clone(all) }.run();
-        let said = each(all.each.iter().cloned().map(check).collect()).await;
+        let ask = |sentinel| ask(sentinel, Arc::clone(all));
+        let said = each(all.each.iter().cloned().map(ask).collect()).await;
         Self { primary: all.primary.clone(), said }
     }
 
@@ -71,8 +70,7 @@ impl Group {
 
     /// No Sentinel names the primary.
     fn nameless(&self) -> Finding {
-        let unknown = self.said.iter().filter_map(|one| watched(&one.vote));
-        let unknown: Vec<_> = unknown.collect();
+        let unknown: Vec<_> = self.said.iter().filter_map(|one| one.vote.watched()).collect();
         if unknown.is_empty() {
             let message = format!("no Sentinel names the primary {:?}", self.primary);
             let finding = Finding::new(Severity::Error, Code::Unreachable, message);
@@ -87,17 +85,7 @@ impl Group {
     }
 
     fn endpoints(&self) -> impl Iterator<Item = (&Endpoint, &str)> {
-        self.said.iter().filter_map(|one| match &one.vote {
-            Vote::Primary(endpoint) => Some((endpoint, one.name.as_str())),
-            Vote::Unknown(_) | Vote::None(_) => None,
-        })
-    }
-}
-
-fn watched(vote: &Vote<Flaw>) -> Option<&Vec<String>> {
-    match vote {
-        Vote::Unknown(watched) => Some(watched),
-        Vote::Primary(_) | Vote::None(_) => None,
+        self.said.iter().filter_map(|one| Some((one.vote.primary()?, one.name.as_str())))
     }
 }
 
@@ -105,6 +93,7 @@ fn watched(vote: &Vote<Flaw>) -> Option<&Vec<String>> {
 mod tests {
     use super::*;
     use crate::backend::Fault;
+    use crate::backend::redis::wire::flaw::Flaw;
 
     /// What Sentinels said: the port of the primary, zero for another one's, or a dot for nothing.
     fn group(said: &str) -> Group {

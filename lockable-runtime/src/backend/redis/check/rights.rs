@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use ::redis::{Cmd, RedisError, ServerErrorKind, Value};
+use ::redis::{Cmd, RedisError, ServerErrorKind};
 
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::fault;
@@ -79,47 +79,49 @@ struct Kind {
     of_wake_ups: &'static [&'static str],
 }
 
-/// Permits need `mget` and `exists`, as do locks that are freed together, and fence counters that are seeded together `mget` and `copy`.
-const OF_SERVER: Kind = Kind {
-    of_app: &[
-        "mget LOCK",
-        "copy FENCE QUEUE",
-        "exists QUEUE",
-        "publish CHANNEL probe",
-        "pubsub|numsub CHANNEL",
-    ],
-    of_reader: &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
-    of_wake_ups: &["+publish", "+subscribe", "+pubsub|numsub"],
-};
+/// Permits need `mget` and `exists`; on a server so do locks that are freed together, and fence counters that are seeded
+/// together `mget` and `copy`. A cluster frees the locks of a batch one by one.
+fn kind(channels: Channels) -> Kind {
+    match channels {
+        Channels::Plain => Kind {
+            of_app: &[
+                "mget LOCK",
+                "copy FENCE QUEUE",
+                "exists QUEUE",
+                "publish CHANNEL probe",
+                "pubsub|numsub CHANNEL",
+            ],
+            of_reader: &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
+            of_wake_ups: &["+publish", "+subscribe", "+pubsub|numsub"],
+        },
+        Channels::Sharded => Kind {
+            of_app: &[
+                "spublish CHANNEL probe",
+                "pubsub|shardnumsub CHANNEL",
+                "sunsubscribe CHANNEL",
+                "asking",
+                "cluster|slots",
+                "mget LOCK",
+                "exists LOCK",
+                "publish REVOKED probe",
+            ],
+            of_reader: &[
+                "pttl LOCK",
+                "time",
+                "pubsub|shardnumsub CHANNEL",
+                "asking",
+                "cluster|slots",
+            ],
+            of_wake_ups: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
+        },
+    }
+}
 
 /// What follows where no wake-up arrives.
 const POLLS: (Severity, &str) = (
     Severity::Warning,
     "waiting calls poll about once a second, so that a busy lock serves few of them",
 );
-
-/// A cluster frees the locks of a batch one by one. Permits need `mget` and `exists`.
-const OF_NODE: Kind = Kind {
-    of_app: &[
-        "spublish CHANNEL probe",
-        "pubsub|shardnumsub CHANNEL",
-        "sunsubscribe CHANNEL",
-        "asking",
-        "cluster|slots",
-        "mget LOCK",
-        "exists LOCK",
-        "publish REVOKED probe",
-    ],
-    of_reader: &["pttl LOCK", "time", "pubsub|shardnumsub CHANNEL", "asking", "cluster|slots"],
-    of_wake_ups: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
-};
-
-fn kind(channels: Channels) -> Kind {
-    match channels {
-        Channels::Plain => OF_SERVER,
-        Channels::Sharded => OF_NODE,
-    }
-}
 
 fn of_app(channels: Channels) -> impl Iterator<Item = &'static str> {
     TRIED.into_iter().chain(kind(channels).of_app.iter().copied())
@@ -137,8 +139,6 @@ pub(super) struct Missing {
     role: Role,
     /// Whether the server publishes no wake-ups.
     is_mute: bool,
-    /// Whether the server tracks no keys.
-    is_untracked: bool,
 }
 
 impl Missing {
@@ -150,11 +150,9 @@ impl Missing {
         report: &mut Report,
     ) -> Result<Self, Finding> {
         let channels = session.opener.channels;
-        let is_mute = false;
-        let is_untracked = false;
         let rules = BTreeSet::new();
         let unproven = BTreeSet::new();
-        let mut missing = Self { rules, unproven, channels, role, is_mute, is_untracked };
+        let mut missing = Self { rules, unproven, channels, role, is_mute: false };
         let mut proven = BTreeSet::new();
         let mut all = tried(channels, role);
         if role != Role::Reader {
@@ -164,12 +162,15 @@ impl Missing {
         let commands = all.iter().map(|tried| command(probe, tried, session.opener));
         let commands = pipeline(commands);
         for (tried, reply) in all.into_iter().zip(session.call(&commands).await?) {
+            let error = reply.extract_error().err();
             if let Some(names) = names(probe, tried) {
                 let names = missing.of_role(names);
-                let is_unproven = is_forbidden(&reply);
+                let is_unproven = error.as_ref().is_some_and(is_forbidden);
                 if is_unproven { &mut missing.unproven } else { &mut proven }.insert(names);
             }
-            report.add(missing.take(probe, tried, reply)?);
+            if let Some(error) = error {
+                report.add(missing.take(probe, tried, &error)?);
+            }
         }
         missing.unproven.retain(|names| !proven.contains(names));
         Ok(missing)
@@ -180,42 +181,40 @@ impl Missing {
         &mut self,
         probe: &Probe,
         tried: &'static str,
-        reply: Value,
+        error: &RedisError,
     ) -> Result<Option<Finding>, Finding> {
-        let Err(error) = reply.extract_error() else { return Ok(None) };
-        let name = name(tried);
-        if fault::is_missing_right(&error) {
-            self.rules.insert(self.rule(probe, tried, &error));
-        } else if self.role == Role::Reader {
+        let cause = fault::explain(error).1;
+        let found = match name(tried) {
+            _ if fault::is_missing_right(error) => {
+                self.rules.insert(self.rule(probe, tried, error));
+                return Ok(None);
+            }
             // What a server does not have, or hides, is no right.
-        } else if name == "sunsubscribe" && error.code() == Some("NOSUB") {
+            _ if self.role == Role::Reader => return Ok(None),
             // It may be sent where something is subscribed to: so Valkey 8.0 answers.
-        } else if let "spublish" | "pubsub|shardnumsub" | "sunsubscribe" = name
-            && !fault::is_redirect(&error)
-        {
-            self.is_mute = true;
-            return Ok(Some(unnotified(self.channels, name, &fault::explain(&error).1)));
-        } else if let "publish" | "pubsub|numsub" = name {
-            self.is_mute = true;
-            return Ok(Some(no_wake_ups(name, &fault::explain(&error).1)));
-        } else if name == "client|tracking" && !self.is_untracked {
-            self.is_untracked = true;
-            return Ok(Some(untracked(&fault::explain(&error).1)));
-        } else if name.starts_with("client|") || ["copy", "delex", "delifeq"].contains(&name) {
+            "sunsubscribe" if error.code() == Some("NOSUB") => return Ok(None),
+            name @ ("spublish" | "pubsub|shardnumsub" | "sunsubscribe")
+                if !fault::is_redirect(error) =>
+            {
+                self.is_mute = true;
+                unnotified(self.channels, name, &cause)
+            }
+            name @ ("publish" | "pubsub|numsub") => {
+                self.is_mute = true;
+                no_wake_ups(name, &cause)
+            }
+            "client|tracking" if tried.contains("ON") => untracked(&cause),
             // What is no right and no tracking makes no difference, and without the others there is another way.
-        } else if error.kind() == ServerErrorKind::ResponseError.into()
+            "copy" | "delex" | "delifeq" => return Ok(None),
+            name if name.starts_with("client|") => return Ok(None),
             // Without names of scripts there is nothing that it could call.
-            && (name != "evalsha" || probe.names.are_cached())
-        {
-            let is_script = name.starts_with("eval");
-            let advice = match name {
-                "wait" => fault::NO_WAIT,
-                _ if is_script => fault::NO_SCRIPTS,
-                _ => fault::NO_COMMAND,
-            };
-            return Err(failed(name, &fault::explain(&error).1, advice));
-        }
-        Ok(None)
+            "evalsha" if !probe.names.are_cached() => return Ok(None),
+            _ if error.kind() != ServerErrorKind::ResponseError.into() => return Ok(None),
+            name @ ("eval" | "evalsha") => return Err(failed(name, &cause, fault::NO_SCRIPTS)),
+            name @ "wait" => return Err(failed(name, &cause, fault::NO_WAIT)),
+            name => return Err(failed(name, &cause, fault::NO_COMMAND)),
+        };
+        Ok(Some(found))
     }
 
     /// Adds the right whose lack made a command of the subscription fail.
@@ -369,10 +368,8 @@ fn names(probe: &Probe, tried: &str) -> Option<String> {
 }
 
 /// Whether the user may not send the command, whatever it is about.
-fn is_forbidden(reply: &Value) -> bool {
-    let Value::ServerError(error) = reply else { return false };
-    let error = RedisError::from(error.clone());
-    fault::is_missing_right(&error) && fault::forbids_command(&error)
+fn is_forbidden(error: &RedisError) -> bool {
+    fault::is_missing_right(error) && fault::forbids_command(error)
 }
 
 fn scripts_not_cached(user: &str) -> Finding {
@@ -450,9 +447,8 @@ mod tests {
     fn one_way_to_run_scripts_suffices_with_a_warning() {
         let severity = |rules: &[&str], rule, is_cached| {
             let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
-            let (is_mute, is_untracked) = (false, false);
             let (unproven, channels, role) = (BTreeSet::new(), Channels::Plain, Role::App);
-            let missing = Missing { rules, unproven, channels, role, is_mute, is_untracked };
+            let missing = Missing { rules, unproven, channels, role, is_mute: false };
             missing.effect(rule, is_cached).map(|(severity, _)| severity)
         };
         assert_eq!(severity(&["+evalsha"], "+evalsha", true), Some(Severity::Error));

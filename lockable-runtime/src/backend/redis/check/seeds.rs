@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use ::redis::{Pipeline, Value};
 
-use super::session::{connect, target};
+use super::session::open;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::shards::{Shard, shards};
@@ -24,16 +24,9 @@ pub(super) struct Seed {
     pub(super) shards: Result<Vec<Shard>, Finding>,
 }
 
-impl Seed {
-    /// The opener is of that node.
-    pub(super) async fn request(opener: Opener, endpoint: Endpoint) -> Self {
-        let shards = slots(&opener, &endpoint).await;
-        Self { endpoint, shards }
-    }
-}
-
-async fn slots(opener: &Opener, endpoint: &Endpoint) -> Result<Vec<Shard>, Finding> {
-    let session = connect(opener, target(opener).await?).await?;
+/// The opener is of that node.
+pub(super) async fn slots(opener: &Opener, endpoint: &Endpoint) -> Result<Vec<Shard>, Finding> {
+    let session = open(opener).await?;
     let mut pipeline = Pipeline::new();
     pipeline.cmd("HELLO").add_command(command::slots());
     let mut replies = session.call(&pipeline).await?.into_iter();

@@ -6,11 +6,11 @@ use ::redis::{RedisError, Value};
 
 use crate::backend::redis::fault;
 use crate::backend::redis::pubsub::subscription::Subscription;
-use crate::backend::redis::topology::sentinels::{Sentinel, Sentinels};
+use crate::backend::redis::topology::sentinels::{Sentinel, Sentinels, silent};
 use crate::backend::redis::topology::votes::Vote;
 use crate::backend::redis::topology::watch::CHANNEL;
 use crate::backend::redis::wire::flaw::Flaw;
-use crate::check::{Code, Finding, Severity};
+use crate::check::{Code, Finding};
 use crate::types::clock::{timer_on, within};
 
 /// Everything that one of them said.
@@ -23,53 +23,40 @@ pub(super) struct Said {
     pub(super) besides: Option<Finding>,
 }
 
-/// One of them all, and how it is asked.
-pub(super) struct SentinelCheck {
-    pub(super) sentinel: Sentinel,
-    pub(super) all: Arc<Sentinels>,
+/// Asks one of them all.
+pub(super) async fn ask(sentinel: Sentinel, all: Arc<Sentinels>) -> Said {
+    let vote = sentinel.clone().vote(all.primary.clone(), all.timers.clone(), all.limit).await;
+    // Where a right is missing, others may be too.
+    let is_reached = match &vote {
+        Vote::Primary(_) | Vote::Unknown(_) => true,
+        Vote::None(flaw) => flaw.finding.code() == Code::MissingRight,
+    };
+    let besides = if is_reached { subscribe(&sentinel, &all).await } else { None };
+    Said { name: sentinel.name, vote, besides }
 }
 
-impl SentinelCheck {
-    pub(super) async fn run(self) -> Said {
-        let Self { sentinel, all } = &self;
-        let vote = sentinel.clone().vote(all.primary.clone(), all.timers.clone(), all.limit).await;
-        // Where a right is missing, others may be too.
-        let is_reached = match &vote {
-            Vote::Primary(_) | Vote::Unknown(_) => true,
-            Vote::None(flaw) => flaw.finding.code() == Code::MissingRight,
-        };
-        let besides = if is_reached { self.subscribe().await } else { None };
-        Said { name: self.sentinel.name, vote, besides }
-    }
-
-    /// Subscribes as a locker does, and checks that the subscription lives.
-    async fn subscribe(&self) -> Option<Finding> {
-        let subscribing = Subscription::open(&self.sentinel.client, CHANNEL);
-        let mut subscription = match self.in_time(subscribing).await {
-            Some(Ok(subscription)) => subscription,
-            Some(Err(error)) if fault::is_missing_right(&error) => {
-                let effect = "this process gets no notification of a failover, and notices it late";
-                return Some(self.sentinel.lacks(&rule(&error, "subscribe"), effect));
-            }
-            Some(Err(error)) => {
-                let cause = fault::explain(&error).1;
-                return Some(silent(format!("`subscribe` failed: {cause}")));
-            }
-            None => return Some(silent("`subscribe` was not answered in time".to_owned())),
-        };
-        let pong = self.in_time(subscription.ping()).await?.and_then(Value::extract_error);
-        let error = pong.err().filter(fault::is_missing_right)?;
-        let effect = "each check of the subscription fills its `ACL LOG`";
-        Some(self.sentinel.lacks(&rule(&error, "ping"), effect))
-    }
-
-    async fn in_time<F: Future>(&self, future: F) -> Option<F::Output> {
-        within(|| timer_on(&self.all.timers, self.all.limit), future).await
-    }
+/// Subscribes as a locker does, and checks that the subscription lives.
+async fn subscribe(sentinel: &Sentinel, all: &Sentinels) -> Option<Finding> {
+    let mut subscription = match in_time(all, Subscription::open(&sentinel.client, CHANNEL)).await {
+        Some(Ok(subscription)) => subscription,
+        Some(Err(error)) if fault::is_missing_right(&error) => {
+            let effect = "this process gets no notification of a failover, and notices it late";
+            return Some(sentinel.lacks(&rule(&error, "subscribe"), effect));
+        }
+        Some(Err(error)) => {
+            let cause = fault::explain(&error).1;
+            return Some(silent(format!("`subscribe` failed: {cause}")));
+        }
+        None => return Some(silent("`subscribe` was not answered in time".to_owned())),
+    };
+    let pong = in_time(all, subscription.ping()).await?.and_then(Value::extract_error);
+    let error = pong.err().filter(fault::is_missing_right)?;
+    let effect = "each check of the subscription fills its `ACL LOG`";
+    Some(sentinel.lacks(&rule(&error, "ping"), effect))
 }
 
-fn silent(message: String) -> Finding {
-    Finding::new(Severity::Warning, Code::SentinelSilent, message)
+async fn in_time<F: Future>(all: &Sentinels, future: F) -> Option<F::Output> {
+    within(|| timer_on(&all.timers, all.limit), future).await
 }
 
 /// The rule that would allow it.

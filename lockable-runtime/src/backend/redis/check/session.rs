@@ -18,3 +18,8 @@ pub(super) async fn target(opener: &Opener) -> Result<Target, Finding> {
 pub(super) async fn connect(opener: &Opener, target: Target) -> Result<Session<'_>, Finding> {
     Ok(Session::connect(opener, target, false, opener.command_deadline).await?)
 }
+
+/// The same of a server of which only the connection matters.
+pub(super) async fn open(opener: &Opener) -> Result<Session<'_>, Finding> {
+    connect(opener, target(opener).await?).await
+}

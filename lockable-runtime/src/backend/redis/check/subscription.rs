@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::redis::RedisResult;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::rights::{Missing, revocations, unnotified};
@@ -41,8 +40,15 @@ impl Subscription {
         };
         let ended = Arc::default();
         let opening = PushSubscription::open(&session.target.client, channels, &ended, hear);
-        let answer = opener.within(opener.connect_deadline, opening).await;
-        let subscription = answered("connecting by RESP3", answer, channels, report)?;
+        let subscription = match opener.within(opener.connect_deadline, opening).await {
+            Some(Ok(subscription)) => subscription,
+            failed => {
+                let error = failed.and_then(Result::err).map(|error| fault::explain(&error).1);
+                let cause = error.as_deref().unwrap_or("no answer in time");
+                report.add([unnotified(channels, "connecting by RESP3", cause)]);
+                return None;
+            }
+        };
         let channel =
             channels.of_wake_ups(&probe.names.namespace, probe.origin, Slot::of(&probe.key));
         let commands = [channels.subscribe(), "ping"];
@@ -86,19 +92,4 @@ async fn hear_revocations(session: &Session<'_>, probe: &Probe, missing: &mut Mi
     {
         missing.add_of_subscription(probe, "subscribe", &error);
     }
-}
-
-/// The answer; where there is none, or an error, the reason is added.
-fn answered<T>(
-    what: &str,
-    answer: Option<RedisResult<T>>,
-    channels: Channels,
-    report: &mut Report,
-) -> Option<T> {
-    match answer {
-        Some(Ok(answer)) => return Some(answer),
-        Some(Err(error)) => report.add([unnotified(channels, what, &fault::explain(&error).1)]),
-        None => report.add([unnotified(channels, what, "no answer in time")]),
-    }
-    None
 }

@@ -17,40 +17,32 @@ pub(crate) enum Reason {
     NoSentinel,
     /// The user may not ask.
     MissingRight,
-    /// It does not let the user in.
+    /// It does not let the user in, or one side does not accept the other's certificate.
     Refused,
-    /// One side does not accept the other's certificate.
-    Untrusted,
     /// It does not answer, or not now.
     Silent,
-}
-
-impl Reason {
-    pub(crate) fn of(error: &RedisError) -> Self {
-        let is_unknown = error.detail().is_some_and(|words| words.contains("unknown command"));
-        match explain(error).0 {
-            LockErrorKind::Refused if tls::verdict(error).is_some() => Self::Untrusted,
-            LockErrorKind::Refused if is_unknown => Self::NoSentinel,
-            LockErrorKind::Refused if is_missing_right(error) => Self::MissingRight,
-            LockErrorKind::Refused => Self::Refused,
-            _ => Self::Silent,
-        }
-    }
 }
 
 /// Its own words, and what to do; the URL is that of a server at its address.
 ///
 /// Sentinels have users and passwords of their own.
 pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, String) {
-    let (_, cause, advice) = explain(error);
-    let (reason, advice) = match Reason::of(error) {
-        reason @ Reason::NoSentinel => (reason, format!("write `{url}` if it is a Redis server")),
-        reason @ Reason::MissingRight => (reason, rights::ADVICE_OF_SENTINELS.clone()),
-        reason @ Reason::Refused => (reason, CREDENTIALS.to_owned()),
-        reason @ (Reason::Untrusted | Reason::Silent) => (reason, advice.to_owned()),
-    };
-    let no = if reason == Reason::NoSentinel { "this is no Sentinel: " } else { "" };
-    (reason, format!("{no}{cause}"), advice)
+    let (kind, cause, advice) = explain(error);
+    let is_unknown = error.detail().is_some_and(|words| words.contains("unknown command"));
+    match kind {
+        LockErrorKind::Refused if tls::verdict(error).is_some() => {
+            (Reason::Refused, cause, advice.to_owned())
+        }
+        LockErrorKind::Refused if is_unknown => {
+            let advice = format!("write `{url}` if it is a Redis server");
+            (Reason::NoSentinel, format!("this is no Sentinel: {cause}"), advice)
+        }
+        LockErrorKind::Refused if is_missing_right(error) => {
+            (Reason::MissingRight, cause, rights::ADVICE_OF_SENTINELS.clone())
+        }
+        LockErrorKind::Refused => (Reason::Refused, cause, CREDENTIALS.to_owned()),
+        _ => (Reason::Silent, cause, advice.to_owned()),
+    }
 }
 
 /// The fault where as many Sentinels name one primary as another.
@@ -66,12 +58,8 @@ pub(crate) fn disagree(group: &str, named: impl Iterator<Item = impl Display>) -
 /// The fault of a Sentinel that has this name in messages.
 pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
     let (reason, cause, advice) = explained(url, error);
-    let kind = match reason {
-        Reason::Silent => LockErrorKind::Unavailable,
-        Reason::NoSentinel | Reason::MissingRight | Reason::Refused | Reason::Untrusted => {
-            LockErrorKind::Refused
-        }
-    };
+    let is_silent = reason == Reason::Silent;
+    let kind = if is_silent { LockErrorKind::Unavailable } else { LockErrorKind::Refused };
     // The reasons of several Sentinels are separated by semicolons.
     let advice = if advice.is_empty() { advice } else { format!(", so {advice}") };
     let message = format!("{sentinel}: {cause}{advice}");

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, ConnectionInfo, FromRedisValue, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -112,7 +111,7 @@ impl Sentinels {
             let Some(vote) = vote else { break };
             // One that panicked or was cancelled has no vote.
             let ended = || fault::runtime_ended(&self.name);
-            votes.add(vote.unwrap_or_else(|_| silent(ended(), ended().message)));
+            votes.add(vote.unwrap_or_else(|_| unanswered(ended(), ended().message)));
             first = first.or_else(|| votes.has_primary().then(boot_time));
         }
         votes
@@ -145,10 +144,8 @@ impl Sentinels {
 impl Sentinel {
     /// The primary that this one names, in time.
     pub(crate) async fn names(&self, all: &Sentinels) -> Option<Endpoint> {
-        match self.clone().vote(all.primary.clone(), all.timers.clone(), all.limit).await {
-            Vote::Primary(endpoint) => Some(endpoint),
-            Vote::Unknown(_) | Vote::None(_) => None,
-        }
+        let vote = self.clone().vote(all.primary.clone(), all.timers.clone(), all.limit).await;
+        vote.primary().cloned()
     }
 
     pub(crate) async fn vote(self, primary: String, timers: Handle, limit: Duration) -> Vote<Flaw> {
@@ -157,7 +154,7 @@ impl Sentinel {
             Some(Err(error)) => Vote::None(self.failed(&error)),
             None => {
                 let fault = Fault::no_answer(&self.name, limit);
-                silent(fault, format!("no answer within {limit:?}"))
+                unanswered(fault, format!("no answer within {limit:?}"))
             }
         }
     }
@@ -168,7 +165,9 @@ impl Sentinel {
         command.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(primary);
         let reply = commands.send_packed_command(&command).await?.extract_error()?;
         if reply == Value::Nil {
-            return Ok(Vote::Unknown(watched(commands).await?));
+            // None where the user may not ask for them.
+            let role = commands.send_packed_command(Cmd::new().arg("ROLE")).await?;
+            return Ok(Vote::Unknown(role::watched(&role)));
         }
         let (host, port) = <(String, u16)>::from_redis_value(reply)?;
         Ok(Vote::Primary(Endpoint { host, port }))
@@ -180,7 +179,7 @@ impl Sentinel {
         let finding = |code| Finding::new(Severity::Warning, code, cause).advise(advice);
         let finding = match reason {
             Reason::NoSentinel => finding(Code::NotASentinel),
-            Reason::Refused | Reason::Untrusted => finding(Code::Refused),
+            Reason::Refused => finding(Code::Refused),
             Reason::Silent => finding(Code::SentinelSilent),
             Reason::MissingRight => {
                 let effect = "it does not say where the primary is";
@@ -202,16 +201,12 @@ impl Sentinel {
     }
 }
 
-fn silent(fault: Fault, message: String) -> Vote<Flaw> {
-    let finding = Finding::new(Severity::Warning, Code::SentinelSilent, message);
-    Vote::None(Flaw { finding, fault, error: None })
+fn unanswered(fault: Fault, message: String) -> Vote<Flaw> {
+    Vote::None(Flaw { finding: silent(message), fault, error: None })
 }
 
-/// The names of the primaries that a Sentinel watches; none where the user may not ask for them.
-async fn watched(commands: &mut MultiplexedConnection) -> RedisResult<Vec<String>> {
-    let mut command = Cmd::new();
-    command.arg("ROLE");
-    Ok(role::watched(&commands.send_packed_command(&command).await?))
+pub(crate) fn silent(message: String) -> Finding {
+    Finding::new(Severity::Warning, Code::SentinelSilent, message)
 }
 
 #[cfg(test)]
@@ -239,8 +234,8 @@ mod tests {
     #[test]
     fn no_primary_is_refused_while_a_sentinel_may_name_it() {
         let refused =
-            || silent(Fault::new(LockErrorKind::Refused, "wrong password"), String::new());
-        let silent = || silent(Fault::unavailable("no answer"), String::new());
+            || unanswered(Fault::new(LockErrorKind::Refused, "wrong password"), String::new());
+        let silent = || unanswered(Fault::unavailable("no answer"), String::new());
         let unknown = || Vote::Unknown(Vec::new());
         assert_eq!(kind([unknown(), unknown(), unknown()]), LockErrorKind::Refused);
         assert_eq!(kind([refused(), refused(), refused()]), LockErrorKind::Refused);

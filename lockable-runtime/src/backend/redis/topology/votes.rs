@@ -14,6 +14,16 @@ pub(crate) enum Vote<F> {
     None(F),
 }
 
+impl<F> Vote<F> {
+    pub(crate) fn primary(&self) -> Option<&Endpoint> {
+        if let Self::Primary(endpoint) = self { Some(endpoint) } else { None }
+    }
+
+    pub(crate) fn watched(&self) -> Option<&[String]> {
+        if let Self::Unknown(watched) = self { Some(watched) } else { None }
+    }
+}
+
 /// The primary that Sentinels name.
 pub(crate) struct Elected {
     pub(crate) endpoint: Endpoint,
@@ -40,7 +50,7 @@ impl<F> Votes<F> {
 
     /// Whether a primary was named yet.
     pub(crate) fn has_primary(&self) -> bool {
-        self.votes.iter().any(|vote| matches!(vote, Vote::Primary(_)))
+        self.named().next().is_some()
     }
 
     /// Whether most of all Sentinels name the same primary: what the others would answer makes no difference.
@@ -58,24 +68,17 @@ impl<F> Votes<F> {
 
     /// The primaries that are named, in the order of the votes.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Endpoint> {
-        self.votes.iter().filter_map(|vote| match vote {
-            Vote::Primary(endpoint) => Some(endpoint),
-            Vote::Unknown(_) | Vote::None(_) => None,
-        })
+        self.votes.iter().filter_map(Vote::primary)
     }
 
     /// Whether a Sentinel answered that it watches no primary of that name.
     pub(crate) fn has_unknown(&self) -> bool {
-        self.votes.iter().any(|vote| matches!(vote, Vote::Unknown(_)))
+        self.votes.iter().any(|vote| vote.watched().is_some())
     }
 
     /// The primaries that those watch.
     pub(crate) fn watched(&self) -> BTreeSet<&str> {
-        let watched = self.votes.iter().filter_map(|vote| match vote {
-            Vote::Unknown(watched) => Some(watched),
-            Vote::Primary(_) | Vote::None(_) => None,
-        });
-        watched.flatten().map(String::as_str).collect()
+        self.votes.iter().filter_map(Vote::watched).flatten().map(String::as_str).collect()
     }
 
     /// Why those have no vote that gave no answer.

@@ -2,7 +2,6 @@
 //!
 //! See "Why does each new connection try a lock first?" in DESIGN.md.
 
-use std::mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -22,17 +21,17 @@ use crate::types::error::LockErrorKind;
 /// already, or has run, and the lock cannot be renewed or freed any more, or at the second grant of a lock.
 pub(crate) async fn greet(session: &Session<'_>) -> Result<Greeting, Fault> {
     let Session { opener, target, .. } = session;
-    let mut greeting = session.greet().await?;
-    refuse(mem::take(&mut greeting.flaws))?;
+    let Greeting { hello, tracks, names, flaws } = session.greet().await?;
+    refuse(flaws)?;
     let slot = target.node.as_ref().map(|node| node.slot());
-    let probe = Probe::new("", &greeting.names, slot)?;
-    let mode = Mode::of(&greeting.hello);
+    let probe = Probe::new("", &names, slot)?;
+    let mode = Mode::of(&hello);
     let tried = trial::run(session, probe, |probe| steps(session, probe, mode)).await?;
     if tried.is_spread {
         opener.is_sharded.store(true, Ordering::Relaxed);
     }
     refuse(tried.flaws(target))?;
-    Ok(Greeting { names: tried.probe.into_names(), ..greeting })
+    Ok(Greeting { hello, tracks, names: tried.probe.into_names(), flaws: Vec::new() })
 }
 
 fn steps(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
@@ -58,9 +57,8 @@ fn refuse(flaws: Vec<Flaw>) -> Result<(), Fault> {
     let is_full = |flaw: &Flaw| flaw.error.as_ref().is_some_and(fault::is_out_of_memory);
     let is_error = |flaw: &Flaw| flaw.finding.severity() == Severity::Error;
     let counts = flaws.into_iter().filter(|flaw| is_error(flaw) && !is_full(flaw));
-    let first =
-        counts.map(Fault::from).min_by_key(|fault| fault.kind == LockErrorKind::Unavailable);
-    first.map_or(Ok(()), Err)
+    let faults = counts.map(Fault::from);
+    faults.min_by_key(|fault| fault.kind == LockErrorKind::Unavailable).map_or(Ok(()), Err)
 }
 
 /// No replica is waited for here.

@@ -1,5 +1,7 @@
 //! What a server is, and why some servers cannot be used.
 
+use std::time::{Duration, SystemTime};
+
 use ::redis::{ConnectionAddr, FromRedisValue, ServerErrorKind, Value};
 
 use crate::backend::redis::connect::opener::Target;
@@ -140,6 +142,31 @@ fn is_supported(version: &str) -> bool {
 fn leads_away(reply: &Value) -> bool {
     let Value::ServerError(error) = reply else { return false };
     matches!(error.kind(), Some(ServerErrorKind::Moved | ServerErrorKind::CrossSlot))
+}
+
+/// By how many microseconds a server's clock is ahead of ours, or behind it where that is negative: a request has
+/// two ends, and the server read its clock between them.
+pub(crate) struct Clock {
+    pub(crate) least: i64,
+    pub(crate) most: i64,
+}
+
+impl Clock {
+    pub(crate) fn of(time: &Value, sent: SystemTime, received: SystemTime) -> Option<Self> {
+        let (seconds, micros) = <(i64, i64)>::from_redis_value_ref(time).ok()?;
+        let theirs = seconds.checked_mul(1_000_000)?.checked_add(micros)?;
+        let ours = |at: SystemTime| {
+            let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            i64::try_from(since.as_micros()).ok()
+        };
+        let ahead_of = |at| theirs.checked_sub(ours(at)?);
+        Some(Self { least: ahead_of(received)?, most: ahead_of(sent)? })
+    }
+
+    /// To about half a round trip.
+    pub(crate) fn difference(&self) -> Duration {
+        Duration::from_micros(self.least.midpoint(self.most).unsigned_abs())
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::{mem, slice};
 
-use ::redis::{Cmd, RedisError, ServerErrorKind, Value};
+use ::redis::{Cmd, RedisError, Value};
 
 use super::command;
 use super::flaw::Flaw;
@@ -70,39 +70,27 @@ pub(crate) struct Tried {
 /// Does these steps. A server that does not know a script by its name any more is sent the texts.
 pub(crate) async fn run(
     session: &Session<'_>,
-    probe: Probe,
+    mut probe: Probe,
     steps: impl Fn(&Probe) -> Vec<Step>,
 ) -> Result<Tried, Flaw> {
-    let tried = once(session, probe, &steps).await?;
-    if !tried.is_unknown() {
-        return Ok(tried);
+    let mut is_repeated = false;
+    loop {
+        let steps = steps(&probe);
+        let pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
+        // The client takes no empty pipeline.
+        let is_empty = pipeline.is_empty();
+        let mut replies = if is_empty { Vec::new() } else { session.call(&pipeline).await? };
+        let mut errors = replies.iter().cloned().filter_map(|reply| reply.extract_error().err());
+        if is_repeated || !errors.any(|error| is_unknown_script(&error)) {
+            let is_spread = is_spread(&steps, &mut replies);
+            return Ok(Tried { probe, steps, replies, is_spread });
+        }
+        probe.names = Names::uncached(probe.names.namespace.clone(), session.opener.channels);
+        is_repeated = true;
     }
-    let namespace = tried.probe.names.namespace.clone();
-    let names = Names::uncached(namespace, session.opener.channels);
-    once(session, Probe { names, ..tried.probe }, steps).await
-}
-
-async fn once(
-    session: &Session<'_>,
-    probe: Probe,
-    steps: impl Fn(&Probe) -> Vec<Step>,
-) -> Result<Tried, Flaw> {
-    let steps = steps(&probe);
-    let pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
-    // The client takes no empty pipeline.
-    let mut replies =
-        if pipeline.is_empty() { Vec::new() } else { session.call(&pipeline).await? };
-    let is_spread = is_spread(&steps, &mut replies);
-    Ok(Tried { probe, steps, replies, is_spread })
 }
 
 impl Tried {
-    fn is_unknown(&self) -> bool {
-        let mut errors =
-            self.replies.iter().cloned().filter_map(|reply| reply.extract_error().err());
-        errors.any(|error| is_unknown_script(&error))
-    }
-
     /// What keeps locks from working there, in the order of the steps.
     pub(crate) fn flaws(&self, target: &Target) -> Vec<Flaw> {
         if is_split(&self.steps, &self.replies) {
@@ -139,10 +127,8 @@ impl Step {
 
     /// The right to send the text of a script is needed only where the server forgot its name.
     fn flaw(&self, error: RedisError, target: &Target) -> Option<Flaw> {
-        match self.name {
-            OTHERS => return None,
-            BY_TEXT if fault::is_missing_right(&error) => return None,
-            _ => {}
+        if self.name == OTHERS || (self.name == BY_TEXT && fault::is_missing_right(&error)) {
+            return None;
         }
         let is_node = target.node.is_some();
         let mut flaw = Flaw::answered(self.name, error, self.advice, target);
@@ -252,13 +238,11 @@ fn is_split(steps: &[Step], replies: &[Value]) -> bool {
     of(MARKING).zip(of(MEETING)).zip(of(CLEANING)).any(|((marked, met), cleaned)| {
         // After a step of the clock, or a loss of data, no one finds it.
         let is_missed = *met == Value::Int(0) && *cleaned != Value::Int(0);
-        *marked == Value::Okay && (is_missed || is_cross_slot(met))
+        // No cluster refuses the keys of one lock for that.
+        let error = met.clone().extract_error().err();
+        let is_refused = error.is_some_and(|error| fault::is_cross_slot(&error));
+        *marked == Value::Okay && (is_missed || is_refused)
     })
-}
-
-/// No cluster refuses the keys of one lock for that.
-fn is_cross_slot(reply: &Value) -> bool {
-    matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::CrossSlot))
 }
 
 /// With the shortest TTL, because nothing cleans up after a process that is killed, or for a user who
