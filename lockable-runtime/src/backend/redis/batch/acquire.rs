@@ -113,7 +113,8 @@ fn others(connection: &Connection, attempt: &Attempt) -> Vec<Slot> {
 /// Whether a seed has failed that is to be repeated without the others, and remembers that: what the server refuses to
 /// do for several counters, it may do for one.
 fn is_refused(connection: &Connection, others: &[Slot], counted: &RedisResult<Counted>) -> bool {
-    let Some(error) = counted.as_ref().err().filter(|_| !others.is_empty()) else { return false };
+    let refused = |error: &&RedisError| !others.is_empty() && !script::is_unknown_script(error);
+    let Some(error) = counted.as_ref().err().filter(refused) else { return false };
     connection.fences.seed_alone();
     let _fault: Fault = connection.fault(error);
     true

@@ -103,6 +103,7 @@ impl Router {
     /// | `MOVED` | names another one | the table learns that; again there, [five times](Hops::redirect) at most |
     /// | `ASK`, about one key | names another one | behind `ASKING` there, which the table does not learn |
     /// | `TRYAGAIN`, about one key | is one of two | again after a pause |
+    /// | `NOSCRIPT` | forgot the scripts | again with their texts, once |
     /// | `CLUSTERDOWN`, `LOADING`, … , or broken twice | may pass | the table is refreshed; again after a [pause](Hops::pause), until the command deadline |
     /// | any other error | – | the fault counts |
     ///
@@ -208,10 +209,12 @@ impl Router {
             }
             Meaning::Split if keys == Keys::One => self.again(fault, hops).await,
             Meaning::Passes => self.again(fault, hops).await,
+            // A fault at the second time: others make the server forget.
+            Meaning::Forgotten if hops.breaks() => Ok(()),
             Meaning::Asks(_) | Meaning::Split | Meaning::Stays if connection.is_retired() => {
                 self.again(fault, hops).await
             }
-            Meaning::Asks(_) | Meaning::Split | Meaning::Stays => Err(fault),
+            Meaning::Asks(_) | Meaning::Split | Meaning::Forgotten | Meaning::Stays => Err(fault),
         }
     }
 

@@ -96,6 +96,7 @@ impl Router {
                     Next::Elsewhere
                 }
                 Meaning::Asks(_) | Meaning::Split => Next::InParts,
+                Meaning::Forgotten => Next::Elsewhere,
                 Meaning::Stays if !self.topology.seats.leads_to(slot, connection) => {
                     Next::Elsewhere
                 }

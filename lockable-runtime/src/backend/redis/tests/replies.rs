@@ -166,6 +166,8 @@ fn numbers_that_no_script_returns_are_no_turn() {
         assert!(read(script::enqueue(&names(), &attempt), &reply).is_err(), "{reply:?}");
         let asker = Asker { attempt: &attempt, lane: &lane };
         assert!(read(asker.enqueue(&names()), &reply).is_err(), "{reply:?}");
+        let none = Value::Array(list(&[0, numbers[1], numbers[2]]));
+        assert!(read(asker.enqueue(&names()), &none).is_err(), "{none:?}");
     }
     let release = || script::release(&names(), &attempt, None, Some(&attempt));
     for reply in [Value::Array(list(&[1, -1])), Value::Set(list(&[1, 1]))] {

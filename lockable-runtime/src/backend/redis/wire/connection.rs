@@ -254,6 +254,9 @@ impl Connection {
 
     /// What an error that the server answered means for the request.
     pub(crate) fn meaning(&self, error: &RedisError) -> Meaning {
+        if is_unknown_script(error) {
+            return Meaning::Forgotten;
+        }
         self.node().map_or(Meaning::Stays, |endpoint| Meaning::of(error, endpoint))
     }
 
@@ -269,8 +272,10 @@ impl Connection {
     /// A reply that is none to its request may be another request's, and so may be all that follow. See "Which garbled
     /// replies cannot be told from true ones?" in DESIGN.md.
     fn take_note(&self, error: &RedisError) {
-        // A server that forgot the scripts hears them again when the next connection is opened.
-        if fault::is_no_answer(error) || is_unknown_script(error) {
+        if is_unknown_script(error) {
+            self.names.forget();
+        }
+        if fault::is_no_answer(error) {
             self.retire();
         }
         let is_about_slot = self.target.node.is_some() && fault::is_redirect(error);

@@ -25,6 +25,8 @@ pub(crate) enum Meaning {
     Split,
     /// The node, or the cluster, may answer the same command well later.
     Passes,
+    /// The server forgot a script, of which it gets the text the next time.
+    Forgotten,
     /// Sending the command elsewhere, or again, does not help.
     Stays,
 }

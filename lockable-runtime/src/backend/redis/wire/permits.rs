@@ -88,7 +88,7 @@ impl<'a> Asker<'a> {
         add_place(&mut command, self.attempt);
         let read = move |reply: Value| {
             let mut reply = reply.extract_error()?;
-            if let Ok([number, first, time]) = integers(&reply) {
+            if let Ok([number @ 1..=i64::MAX, first, time]) = integers(&reply) {
                 let permit = self.lane.family.member(self.number(natural(number)?)?);
                 return Ok((QueueReply::Granted { fence: reserved([first, time])? }, Some(permit)));
             }

@@ -3,6 +3,7 @@
 use std::mem;
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult, ServerErrorKind, Value};
@@ -21,6 +22,8 @@ use crate::types::slot::Slot;
 pub(crate) struct Names {
     /// What a server calls the scripts in its cache; nothing for those that it may not be asked to cache.
     scripts: Vec<Option<String>>,
+    /// A bit for each script whose text is sent with its next call, because the server forgot it.
+    forgotten: Arc<AtomicU16>,
     pub(crate) namespace: Namespace,
     channels: Channels,
 }
@@ -36,12 +39,12 @@ impl Names {
         let mut name = || String::from_redis_value(replies.next()?).ok();
         let name = |script: &Script| script.is_needed(channels).then(&mut name).flatten();
         let scripts = Script::ALL.iter().map(name).collect();
-        Self { scripts, namespace, channels }
+        Self { scripts, forgotten: Arc::default(), namespace, channels }
     }
 
     /// Where no script is known by a name.
     pub(crate) fn uncached(namespace: Namespace, channels: Channels) -> Self {
-        Self { scripts: Vec::new(), namespace, channels }
+        Self { scripts: Vec::new(), forgotten: Arc::default(), namespace, channels }
     }
 
     /// The same scripts with the companion keys of another namespace.
@@ -55,16 +58,28 @@ impl Names {
         cached == Script::needed(self.channels).count()
     }
 
+    /// The server knows none of them any more.
+    pub(crate) fn forget(&self) {
+        self.forgotten.store(u16::MAX, Ordering::Relaxed);
+    }
+
     /// A call by the script's name, or else with its text, of so many keys; with capacity for as many arguments.
     pub(crate) fn call(&self, script: Script, keys: usize, arguments: usize) -> Cmd {
         let (verb, text) = match self.scripts.get(script as usize) {
-            Some(Some(name)) => ("EVALSHA", &**name),
-            Some(None) | None => ("EVAL", script.source(self.channels)),
+            Some(Some(name)) if !self.is_forgotten(script) => ("EVALSHA", &**name),
+            _ => ("EVAL", script.source(self.channels)),
         };
         let count = keys + arguments;
         let mut command = Cmd::with_capacity(3 + count, text.len() + 56 * count + 32);
         command.arg(verb).arg(text).arg(keys);
         command
+    }
+
+    /// Whether the server is to get the text once more.
+    fn is_forgotten(&self, script: Script) -> bool {
+        let bit = 1 << script as u16;
+        self.forgotten.load(Ordering::Relaxed) != 0
+            && self.forgotten.fetch_and(!bit, Ordering::Relaxed) & bit != 0
     }
 
     /// A call about one lock alone.
