@@ -83,7 +83,7 @@ fn statements(locked: &LockedFn) -> TokenStream {
     quote_spanned! {mixed()=>
         #import
         #warnings
-        let call = #call;
+        #call
         #body
         #ending
     }

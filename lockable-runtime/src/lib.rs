@@ -584,7 +584,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// # Expansion
 ///
 /// ```text
-/// let call = Call::new(key).expire(…);
+/// let mut call = Call::new(key);
+/// call.expire = …;
 /// match run(call, async move { body }).await {   // reads the clock before every poll of the body
 ///     Ok(value) => value,
 ///     Err(error) => …,                           // by return type, on_busy, on_error
@@ -659,11 +660,11 @@ pub use lockable_macros::lock_key;
 pub mod __private {
     pub use crate::attribute::{
         Acquire, AllPermits, Awaited, Call, Called, Consumed, EndsEarly, EndsWell, FromLockError,
-        Grant, GrantCell, Granted, Inside, IntoExpire, IntoHold, IntoLockKey, IntoLockKeys,
-        IntoPermits, IntoWait, KeyPart, Keys, Label, Late, Lease, LeaseCell, Leases, LeasesCell,
-        Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run, RunsUnderTheLock,
-        Skip, Works, absent, lock_key, once, run, run_blocking, run_blocking_even_when_busy, start,
-        value,
+        Grant, GrantCell, Inside, IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoPermits,
+        IntoWait, KeyPart, Keys, Label, Late, Lease, LeaseCell, Leases, LeasesCell, OnLost, Once,
+        Part, Permits, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run,
+        RunsUnderTheLock, Skip, Terms, Wait, Works, absent, lock_key, once, run, run_blocking,
+        run_blocking_even_when_busy, start, value,
     };
     pub use crate::types::clock::Moment;
     #[cfg(feature = "redis")]

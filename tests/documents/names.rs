@@ -1,5 +1,6 @@
 //! Names that texts mention: commands, files, options and errors.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::{blocks, files, read, root, texts};
@@ -100,9 +101,83 @@ fn the_guide_explains_every_error_kind_and_predicate() {
 #[test]
 fn the_attribute_lists_every_option() {
     let listed = options("lockable-runtime/src/lib.rs", "/// | `");
-    for name in known_options() {
-        assert!(listed.contains(&name), "`{name}` has no row in the table");
+    let [listed, known] = [listed, known_options()].map(BTreeSet::<String>::from_iter);
+    assert_eq!(listed, known);
+}
+
+/// Also those that it advises in place of another library's.
+#[test]
+fn the_guide_advises_options_that_exist() {
+    let (known, mut count) = (known_options(), 0);
+    for text in texts().iter().filter(|path| path.contains("/guide/")) {
+        for line in read(text).lines().filter(|line| line.starts_with("| ")) {
+            let Some((_, advice)) = line[2..].split_once(" | ") else { continue };
+            for code in codes(advice).filter(|code| !code.starts_with(['#', '?'])) {
+                let names = code.split(", ").filter_map(|option| option.split_once(" = "));
+                for (name, _) in names.filter(|(name, _)| is_name(name)) {
+                    assert!(
+                        known.iter().any(|it| it == name),
+                        "{text}: `{name}` is no option: {line}"
+                    );
+                    count += 1;
+                }
+            }
+        }
     }
+    assert!(count > 30, "{count} options");
+}
+
+/// The compiler and the guide lead from another library's name to the same option.
+#[test]
+fn hints_agree_with_the_guide() {
+    let guide = read("lockable-runtime/guide/migrating.md");
+    let table = read("lockable-macros/src/args/table.rs");
+    let mut count = 0;
+    for row in table.split("    Row {").skip(1) {
+        let (_, elsewhere) = row.split_once("elsewhere: &[").unwrap();
+        let elsewhere = elsewhere.split_once(']').unwrap().0;
+        let name = row.split('"').nth(1).unwrap();
+        for line in guide.lines().filter(|line| line.starts_with("| `")) {
+            let Some((theirs, here)) = line[2..].split_once(" | ") else { continue };
+            let plain = |name: &str| name.to_lowercase().replace('_', "");
+            let hinted = codes(theirs).next().filter(|name| is_name(name)).map(plain);
+            if hinted.is_some_and(|plain| elsewhere.contains(&format!("\"{plain}\""))) {
+                assert!(
+                    codes(here).any(|code| code.split([' ', ',']).any(|it| it == name)),
+                    "{name}: {line}"
+                );
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 5, "{count} names");
+}
+
+#[test]
+fn variables_and_flags_stand_for_settings_of_the_url() {
+    let table = read("lockable-runtime/src/locker/url_settings.rs");
+    let flags = read("lockable-cli/src/arguments/connection.rs");
+    for file in ["lockable-runtime/src/locker/environment.rs", "lockable-cli/src/environment.rs"] {
+        let code = read(file);
+        let forgotten: Vec<_> =
+            code.split("(\"LOCKABLE_").skip(1).filter_map(|it| it.split_once("\", \"")).collect();
+        assert!(forgotten.len() >= 2, "{file}: {forgotten:?}");
+        for (variable, rest) in forgotten {
+            let setting = rest.split('"').next().unwrap();
+            assert_eq!(variable.to_lowercase(), setting, "{file}");
+            assert!(table.contains(&format!("own(\"{setting}\"")), "{file}: `{setting}`");
+            assert!(flags.contains(&format!("pub(crate) {setting}: ")), "--{setting} is no flag");
+        }
+    }
+}
+
+/// What is in backticks.
+fn codes(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
 }
 
 #[test]

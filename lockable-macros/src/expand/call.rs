@@ -3,11 +3,9 @@
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Ident, LitInt};
+use syn::{Expr, Ident, LitInt};
 
-use crate::args::{
-    Count, Key, KeyArgument, LeaseArgs, OnLost, Permits, Wait, WaitArgs, WrittenDuration,
-};
+use crate::args::{Count, Key, KeyArgument, OnLost, Permits, Wait, WrittenDuration};
 use crate::expand::label::label;
 use crate::expand::tokens::{mixed, private, private_at};
 use crate::key::{KeyTemplate, Source};
@@ -18,12 +16,13 @@ use crate::names;
 ///
 /// ```text
 /// Input:  key = "order:{id}", expire = 10
-/// Output: Call::new(LABEL, KEY).expire(Duration::from_millis(10000))
+/// Output: let mut call = Call::new(LABEL, KEY);
+///         call.expire = Some(Duration::from_millis(10000));
 /// ```
 pub(super) fn call(locked: &LockedFn) -> TokenStream {
     let private = private();
     let label = label(locked);
-    let mut call = match &locked.key {
+    let call = match &locked.key {
         Key::Value(value) => {
             quote_spanned!(mixed()=> #private::Call::with_key(#label, #value))
         }
@@ -43,76 +42,104 @@ pub(super) fn call(locked: &LockedFn) -> TokenStream {
             quote_spanned!(mixed()=> #private::Call::of_all(#label, [#(#keys),*]))
         }
     };
-    call.extend(locked.permits.as_ref().map(permits));
-    if let Some(prefix) = &locked.prefix {
-        call.extend(quote_spanned!(mixed()=> .prefix(#prefix)));
-    }
-    call.extend(wait(&locked.wait));
-    call.extend(lease(&locked.lease));
-    if let Some(locker) = &locked.locker {
-        let reference = reference(locker);
-        call.extend(quote_spanned!(mixed()=> .locker(#reference)));
-    }
-    call
+    let all_permits = locked.permits.as_ref().filter(|permits| permits.is_all).map(|permits| {
+        let count = count(&permits.count);
+        quote_spanned!(mixed()=> .all_permits(#count))
+    });
+    let options = options(locked);
+    let mutable = (!options.is_empty()).then(|| quote_spanned!(mixed()=> mut));
+    quote_spanned!(mixed()=> let #mutable call = #call #all_permits; #options)
 }
 
 /// ```text
-/// Input:  permits = all(3)
-/// Output: .all_permits(3)
+/// Input:  permits = 3, wait = 3, fair, on_lost = finish
+/// Output: call.terms.permits = Permits::OneOf(3_u32);
+///         call.terms.wait = Wait::AtMost(Duration::from_millis(3000));
+///         call.terms.fair = true;
+///         call.terms.on_lost = OnLost::Finish;
 /// ```
-fn permits(Permits { count, is_all }: &Permits) -> TokenStream {
-    let method = Ident::new(if *is_all { "all_permits" } else { "permits" }, mixed());
-    let count = match count {
-        Count::Expression(count) => count.to_token_stream(),
-        // Of one type, whatever else is a number of permits.
+fn options(LockedFn { permits, prefix, wait, lease, locker, .. }: &LockedFn) -> TokenStream {
+    let private = private();
+    let mut options = TokenStream::new();
+    let mut set = |field: &str, value: TokenStream| {
+        let field = field.split('.').map(|name| Ident::new(name, mixed()));
+        options.extend(quote_spanned!(mixed()=> call #(.#field)* = #value;));
+    };
+    if let Some(Permits { count: number, is_all: false }) = permits {
+        let count = count(number);
+        set("terms.permits", quote_spanned!(mixed()=> #private::Permits::OneOf(#count)));
+    }
+    if let Some(prefix) = prefix {
+        set("prefix", some(prefix));
+    }
+    match &wait.wait {
+        None => {}
+        Some(Wait::Forever) => set("terms.wait", quote_spanned!(mixed()=> #private::Wait::Forever)),
+        Some(Wait::AtMost(limit)) => {
+            let limit = duration(limit, "IntoWait", "into_wait");
+            set("terms.wait", quote_spanned!(mixed()=> #private::Wait::AtMost(#limit)));
+        }
+    }
+    for (field, is_on) in
+        [("terms.fair", wait.fair), ("blocking", wait.blocking), ("terms.renew", lease.renew)]
+    {
+        if is_on {
+            set(field, quote_spanned!(mixed()=> true));
+        }
+    }
+    if let Some(expire) = &lease.expire {
+        set("expire", some(duration(expire, "IntoExpire", "into_expire")));
+    }
+    for (field, limit) in [("terms.max_hold", &lease.max_hold), ("terms.min_hold", &lease.min_hold)]
+    {
+        if let Some(limit) = limit {
+            set(field, some(duration(limit, "IntoHold", "into_hold")));
+        }
+    }
+    if let Some(period) = &lease.once {
+        let period = duration(period, "IntoHold", "into_hold");
+        set("terms.once", some(quote_spanned!(mixed()=> #private::Once::For(#period))));
+    }
+    if matches!(lease.on_lost, Some(OnLost::Finish)) {
+        set("terms.on_lost", quote_spanned!(mixed()=> #private::OnLost::Finish));
+    }
+    if let Some(locker) = locker {
+        let reference = reference(locker);
+        options.extend(quote_spanned!(mixed()=> call.locker(#reference);));
+    }
+    options
+}
+
+fn some(value: impl ToTokens) -> TokenStream {
+    quote_spanned!(mixed()=> ::core::option::Option::Some(#value))
+}
+
+/// A number of permits.
+fn count(count: &Count) -> TokenStream {
+    match count {
+        Count::Expression(count) => converted(count, "IntoPermits", "into_permits"),
         Count::Literal(number) => {
             LitInt::new(&format!("{}_u32", number.base10_digits()), number.span()).to_token_stream()
         }
-    };
-    quote_spanned!(mixed()=> .#method(#count))
-}
-
-/// ```text
-/// Input:  wait = 3, fair
-/// Output: .wait(Duration::from_millis(3000)).fair()
-/// ```
-fn wait(args: &WaitArgs) -> TokenStream {
-    let mut calls = TokenStream::new();
-    match &args.wait {
-        None => {}
-        Some(Wait::Forever) => calls.extend(quote_spanned!(mixed()=> .wait_forever())),
-        Some(Wait::AtMost(limit)) => calls.extend(with_duration("wait", Some(limit))),
     }
-    calls.extend(args.fair.then(|| quote_spanned!(mixed()=> .fair())));
-    calls.extend(args.blocking.then(|| quote_spanned!(mixed()=> .blocking())));
-    calls
 }
 
-/// ```text
-/// Input:  expire = 10, renew, max_hold = LONG, on_lost = finish
-/// Output: .expire(Duration::from_millis(10000)).renew().max_hold(LONG).on_lost_finish()
-/// ```
-fn lease(lease: &LeaseArgs) -> TokenStream {
-    let mut calls = TokenStream::new();
-    calls.extend(with_duration("expire", lease.expire.as_ref()));
-    calls.extend(lease.renew.then(|| quote_spanned!(mixed()=> .renew())));
-    calls.extend(with_duration("max_hold", lease.max_hold.as_ref()));
-    calls.extend(with_duration("min_hold", lease.min_hold.as_ref()));
-    calls.extend(with_duration("once", lease.once.as_ref()));
-    if matches!(lease.on_lost, Some(OnLost::Finish)) {
-        calls.extend(quote_spanned!(mixed()=> .on_lost_finish()));
-    }
-    calls
-}
-
-fn with_duration(option: &str, written: Option<&WrittenDuration>) -> Option<TokenStream> {
-    let method = Ident::new(option, mixed());
-    Some(match written? {
+fn duration(written: &WrittenDuration, of: &str, into: &str) -> TokenStream {
+    match written {
+        WrittenDuration::Expression(value) => converted(value, of, into),
         WrittenDuration::Literal { ms, .. } => {
-            quote_spanned!(mixed()=> .#method(::core::time::Duration::from_millis(#ms)))
+            quote_spanned!(mixed()=> ::core::time::Duration::from_millis(#ms))
         }
-        WrittenDuration::Expression(value) => quote_spanned!(mixed()=> .#method(#value)),
-    })
+    }
+}
+
+/// ```text
+/// Input:  LIMIT, "IntoWait", "into_wait"
+/// Output: IntoWait::into_wait(LIMIT)
+/// ```
+fn converted(value: &Expr, of: &str, into: &str) -> TokenStream {
+    let (private, of, into) = (private(), Ident::new(of, mixed()), Ident::new(into, mixed()));
+    quote_spanned!(mixed()=> #private::#of::#into(#value))
 }
 
 /// The rendered key: the user's own literal, with every value escaped.

@@ -3,11 +3,12 @@ async fn waits(forever: Duration) { work().await }
 // ---------------------------------------- becomes
 async fn waits(forever:Duration) {
     use::lockable_runtime::__private as __lockable;
-    let call = __lockable::Call::new( {
+    let mut call = __lockable::Call::new( {
         static LABEL:__lockable::Label = __lockable::Label::new("k", ::core::concat!(::core::module_path!(), "::waits"));
         &LABEL
     }
-    , ::core::format_args!("k")).wait(forever);
+    , ::core::format_args!("k"));
+    call.terms.wait = __lockable::Wait::AtMost(__lockable::IntoWait::into_wait(forever));
     let body = async move {
         if false {
             return __lockable::absent::<()> ();

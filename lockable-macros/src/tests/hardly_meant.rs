@@ -11,11 +11,13 @@ async fn hardly_meant() {
         #[deprecated = "a call that waits without a limit never finds the lock busy; write a limit, such as `wait = \"3s\"`, or leave `on_busy` out"]const IDLE_ON_BUSY:()= ();
         IDLE_ON_BUSY
     }
-    let call = __lockable::Call::new( {
+    let mut call = __lockable::Call::new( {
         static LABEL:__lockable::Label = __lockable::Label::new("k", ::core::concat!(::core::module_path!(), "::hardly_meant"));
         &LABEL
     }
-    , ::core::format_args!("k")).wait_forever().min_hold(::core::time::Duration::from_millis(30000u64));
+    , ::core::format_args!("k"));
+    call.terms.wait = __lockable::Wait::Forever;
+    call.terms.min_hold = ::core::option::Option::Some(::core::time::Duration::from_millis(30000u64));
     let body = async move {
         if false {
             return __lockable::absent::<()> ();

@@ -3,11 +3,16 @@ async fn report(day: u32) -> Option<Report> { gather(day).await }
 // ---------------------------------------- becomes
 async fn report(day:u32)-> Option <Report>  {
     use::lockable_runtime::__private as __lockable;
-    let call = __lockable::Call::new( {
+    let mut call = __lockable::Call::new( {
         static LABEL:__lockable::Label = __lockable::Label::new("report:{day}", ::core::concat!(::core::module_path!(), "::report"));
         &LABEL
     }
-    , ::core::format_args!("report:{day}", day = __lockable::Part::new(&day, ""))).expire(::core::time::Duration::from_millis(60000u64)).renew().max_hold(LONGEST).min_hold(::core::time::Duration::from_millis(3000u64)).on_lost_finish();
+    , ::core::format_args!("report:{day}", day = __lockable::Part::new(&day, "")));
+    call.terms.renew = true;
+    call.expire = ::core::option::Option::Some(::core::time::Duration::from_millis(60000u64));
+    call.terms.max_hold = ::core::option::Option::Some(__lockable::IntoHold::into_hold(LONGEST));
+    call.terms.min_hold = ::core::option::Option::Some(::core::time::Duration::from_millis(3000u64));
+    call.terms.on_lost = __lockable::OnLost::Finish;
     let body = async move {
         if false {
             return __lockable::absent::<Option <Report> > ();

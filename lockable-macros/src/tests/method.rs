@@ -3,11 +3,13 @@ async fn sell(&mut self, item: &Item) -> Result<u32, ShopError> { self.db.take_o
 // ---------------------------------------- becomes
 async fn sell(&mut self, item:&Item)-> Result <u32, ShopError>  {
     use::lockable_runtime::__private as __lockable;
-    let call = __lockable::Call::new( {
+    let mut call = __lockable::Call::new( {
         static LABEL:__lockable::Label = __lockable::Label::new("stock:{}:{self}:{REGION}", ::core::concat!(::core::module_path!(), "::sell"));
         &LABEL
     }
-    , ::core::format_args!("stock:{}:{self}:{REGION}", __lockable::Part::new(&(item.sku), ":"), self = __lockable::Part::new(&self, ":"), REGION = __lockable::Part::new(&REGION, ""))).expire(TTL).locker(&(self.locks));
+    , ::core::format_args!("stock:{}:{self}:{REGION}", __lockable::Part::new(&(item.sku), ":"), self = __lockable::Part::new(&self, ":"), REGION = __lockable::Part::new(&REGION, "")));
+    call.expire = ::core::option::Option::Some(__lockable::IntoExpire::into_expire(TTL));
+    call.locker(&(self.locks));
     let cell = __lockable::LeaseCell::default();
     let body =  {
         let cell = ::core::clone::Clone::clone(&cell);

@@ -3,11 +3,13 @@ async fn report(month: &str) -> Result<Report, ShopError> { write(month).await }
 // ---------------------------------------- becomes
 async fn report(month:&str)-> Result <Report, ShopError>  {
     use::lockable_runtime::__private as __lockable;
-    let call = __lockable::Call::new( {
+    let mut call = __lockable::Call::new( {
         static LABEL:__lockable::Label = __lockable::Label::new("report:{month}", ::core::concat!(::core::module_path!(), "::report"));
         &LABEL
     }
-    , ::core::format_args!("report:{month}", month = __lockable::Part::new(&month, ""))).renew().once(::core::time::Duration::from_millis(3456000000u64));
+    , ::core::format_args!("report:{month}", month = __lockable::Part::new(&month, "")));
+    call.terms.renew = true;
+    call.terms.once = ::core::option::Option::Some(__lockable::Once::For(::core::time::Duration::from_millis(3456000000u64)));
     let body = async move {
         if false {
             return __lockable::absent::<Result <Report, ShopError> > ();

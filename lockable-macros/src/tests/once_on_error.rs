@@ -3,11 +3,13 @@ async fn only() -> Option<u8> { Some(1) }
 // ---------------------------------------- becomes
 async fn only()-> Option <u8>  {
     use::lockable_runtime::__private as __lockable;
-    let call = __lockable::Call::new( {
+    let mut call = __lockable::Call::new( {
         static LABEL:__lockable::Label = __lockable::Label::new("a", ::core::concat!(::core::module_path!(), "::only"));
         &LABEL
     }
-    , ::core::format_args!("a")).wait_forever().once(::core::time::Duration::from_millis(3600000u64));
+    , ::core::format_args!("a"));
+    call.terms.wait = __lockable::Wait::Forever;
+    call.terms.once = ::core::option::Option::Some(__lockable::Once::For(::core::time::Duration::from_millis(3600000u64)));
     let body = async move {
         if false {
             return __lockable::absent::<Option <u8> > ();

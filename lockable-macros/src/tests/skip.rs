@@ -4,11 +4,12 @@ async fn hidden() -> Result<Option<impl Display>, E> { #![allow(unused)] Ok(None
 // ---------------------------------------- becomes
 #[must_use]async fn hidden()-> Result <Option <impl Display>, E>  {
     #![allow (unused)]use::shop::locks::__private as __lockable;
-    let call = __lockable::Call::with_key( {
+    let mut call = __lockable::Call::with_key( {
         static LABEL:__lockable::Label = __lockable::Label::new("KEY", ::core::concat!(::core::module_path!(), "::hidden"));
         &LABEL
     }
-    , KEY).prefix("jobs:");
+    , KEY);
+    call.prefix = ::core::option::Option::Some("jobs:");
     let body = async move {
         if false {
             return __lockable::absent::<Result <Option <_> , E> > ();

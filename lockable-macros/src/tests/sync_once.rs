@@ -3,11 +3,12 @@ fn report() -> Option<u8> { write(lock) }
 // ---------------------------------------- becomes
 fn report()-> Option <u8>  {
     use::lockable_runtime::__private as __lockable;
-    let call = __lockable::Call::new( {
+    let mut call = __lockable::Call::new( {
         static LABEL:__lockable::Label = __lockable::Label::new("report", ::core::concat!(::core::module_path!(), "::report"));
         &LABEL
     }
-    , ::core::format_args!("report")).once(PERIOD);
+    , ::core::format_args!("report"));
+    call.terms.once = ::core::option::Option::Some(__lockable::Once::For(__lockable::IntoHold::into_hold(PERIOD)));
     let error = match __lockable::run_blocking(call, __lockable::once(move |lock:__lockable::Lease | {
         if false {
             return __lockable::absent::<Option <u8> > ();

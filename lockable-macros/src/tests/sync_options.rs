@@ -3,11 +3,15 @@ fn work() -> Option<u8> { Some(1) }
 // ---------------------------------------- becomes
 fn work()-> Option <u8>  {
     use::lockable_runtime::__private as __lockable;
-    let call = __lockable::Call::new( {
+    let mut call = __lockable::Call::new( {
         static LABEL:__lockable::Label = __lockable::Label::new("a", ::core::concat!(::core::module_path!(), "::work"));
         &LABEL
     }
-    , ::core::format_args!("a")).wait_forever().blocking().renew().on_lost_finish();
+    , ::core::format_args!("a"));
+    call.terms.wait = __lockable::Wait::Forever;
+    call.blocking = true;
+    call.terms.renew = true;
+    call.terms.on_lost = __lockable::OnLost::Finish;
     let error = match __lockable::run_blocking(call, move |_:__lockable::Lease | {
         if false {
             return __lockable::absent::<Option <u8> > ();

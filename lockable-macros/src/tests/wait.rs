@@ -3,11 +3,14 @@ async fn report() -> Option<Report> { gather().await }
 // ---------------------------------------- becomes
 async fn report()-> Option <Report>  {
     use::lockable_runtime::__private as __lockable;
-    let call = __lockable::Call::new( {
+    let mut call = __lockable::Call::new( {
         static LABEL:__lockable::Label = __lockable::Label::new("report", ::core::concat!(::core::module_path!(), "::report"));
         &LABEL
     }
-    , ::core::format_args!("report")).wait(::core::time::Duration::from_millis(3000u64)).fair().expire(::core::time::Duration::from_millis(20000u64));
+    , ::core::format_args!("report"));
+    call.terms.wait = __lockable::Wait::AtMost(::core::time::Duration::from_millis(3000u64));
+    call.terms.fair = true;
+    call.expire = ::core::option::Option::Some(::core::time::Duration::from_millis(20000u64));
     let body = async move {
         if false {
             return __lockable::absent::<Option <Report> > ();

@@ -16,21 +16,21 @@ pub use crate::lease::{EndsEarly, Lease};
 use crate::locker::Locker;
 use crate::locker::blocking::{acquire_blocking, hold_blocking};
 use crate::locker::global::default_locker;
+pub use crate::locker::request::Acquire;
 use crate::locker::request::LockRequest;
-pub use crate::locker::request_all::Acquire;
 use crate::telemetry;
 use crate::types::error::LockError;
 pub use crate::types::key::{KeyPart, Keys, Part};
 use crate::types::key::{LockKey, render};
 pub use crate::types::label::Label;
-use crate::types::options::{OnLost, Once, Terms, Wait};
-use crate::types::permit::Permits;
+pub use crate::types::options::{OnLost, Once, Terms, Wait};
+pub use crate::types::permit::Permits;
 
 mod answers;
 mod returned;
 mod values;
 
-/// One call of a decorated function, before its lock is acquired.
+/// One call of a decorated function, before its lock is acquired; an expanded function sets the options.
 ///
 /// It becomes a [`LockRequest`] when it is awaited: only then is its locker looked up.
 #[must_use]
@@ -38,11 +38,13 @@ pub struct Call<K = String> {
     /// Before the prefix: a text, or several.
     key: Result<K, LockError>,
     /// The locker's, where there is none.
-    prefix: Option<&'static str>,
+    pub prefix: Option<&'static str>,
     /// The locker's, where there is none.
-    expire: Option<Duration>,
-    terms: Terms,
-    blocking: bool,
+    pub expire: Option<Duration>,
+    /// The other options.
+    pub terms: Terms,
+    /// Whether a sync function may block a thread of a runtime while it waits.
+    pub blocking: bool,
     locker: Option<Locker>,
 }
 
@@ -57,18 +59,9 @@ impl Call {
         Self::with(label, key.into_lock_key().map(|key| key.as_str().to_owned()))
     }
 
-    /// The option `permits`.
-    pub fn permits(mut self, count: impl IntoPermits) -> Self {
-        self.terms.permits = Permits::OneOf(count.into_permits());
-        self
-    }
-
-    /// The option `permits = all(count)`.
-    pub fn all_permits(self, count: impl IntoPermits) -> Call<AllPermits> {
-        let Self { key, prefix, expire, terms, blocking, locker } = self;
-        let count = count.into_permits();
-        let key = key.map(|key| AllPermits { key, count });
-        Call { key, prefix, expire, terms, blocking, locker }
+    /// The same with the option `permits = all(count)`; options that are set already are lost.
+    pub fn all_permits(self, count: u32) -> Call<AllPermits> {
+        Call::with(self.terms.label, self.key.map(|key| AllPermits { key, count }))
     }
 }
 
@@ -96,104 +89,31 @@ impl Call<Vec<String>> {
     }
 }
 
-/// The options.
 impl<K> Call<K> {
     fn with(label: &'static Label, key: Result<K, LockError>) -> Self {
         let terms = Terms { wait: Wait::Never, label, ..Terms::default() };
         Self { key, prefix: None, expire: None, terms, blocking: false, locker: None }
     }
 
-    /// The option `prefix`.
-    pub fn prefix(mut self, prefix: &'static str) -> Self {
-        self.prefix = Some(prefix);
-        self
-    }
-
-    /// The option `expire`.
-    pub fn expire(mut self, expire: impl IntoExpire) -> Self {
-        self.expire = Some(expire.into_expire());
-        self
-    }
-
-    /// The option `wait` without a limit.
-    pub fn wait_forever(mut self) -> Self {
-        self.terms.wait = Wait::Forever;
-        self
-    }
-
-    /// The option `wait` with its limit.
-    pub fn wait(mut self, limit: impl IntoWait) -> Self {
-        self.terms.wait = Wait::AtMost(limit.into_wait());
-        self
-    }
-
-    /// The option `fair`.
-    pub fn fair(mut self) -> Self {
-        self.terms.fair = true;
-        self
-    }
-
-    /// The option `blocking`.
-    pub fn blocking(mut self) -> Self {
-        self.blocking = true;
-        self
-    }
-
-    /// The option `renew`.
-    pub fn renew(mut self) -> Self {
-        self.terms.renew = true;
-        self
-    }
-
-    /// The option `max_hold`.
-    pub fn max_hold(mut self, most: impl IntoHold) -> Self {
-        self.terms.max_hold = Some(most.into_hold());
-        self
-    }
-
-    /// The option `min_hold`.
-    pub fn min_hold(mut self, least: impl IntoHold) -> Self {
-        self.terms.min_hold = Some(least.into_hold());
-        self
-    }
-
-    /// The option `once`.
-    pub fn once(mut self, period: impl IntoHold) -> Self {
-        self.terms.once = Some(Once::For(period.into_hold()));
-        self
-    }
-
-    /// The option `on_lost = finish`.
-    pub fn on_lost_finish(mut self) -> Self {
-        self.terms.on_lost = OnLost::Finish;
-        self
-    }
-
     /// The option `locker`.
-    pub fn locker(mut self, locker: &Locker) -> Self {
+    pub fn locker(&mut self, locker: &Locker) {
         self.locker = Some(locker.clone());
-        self
+    }
+}
+
+impl<K: Called> Call<K> {
+    /// What a locker is asked for; an error is counted.
+    fn request(self) -> Result<LockRequest<K::Keys>, LockError> {
+        let label = self.terms.label;
+        let count = |error: &LockError| telemetry::acquisition_failed(label, error);
+        self.checked().map_err(|error| error.labeled(label)).inspect_err(count)
     }
 
-    /// The request that this locker makes of the keys under this prefix.
-    fn request<R: Keys>(
-        self,
-        make: impl FnOnce(&Locker, &str, K, Terms) -> LockRequest<R>,
-    ) -> Result<LockRequest<R>, LockError> {
-        let label = self.terms.label;
-        self.checked(make).inspect_err(|error| telemetry::acquisition_failed(label, error))
-    }
-
-    fn checked<R: Keys>(
-        self,
-        make: impl FnOnce(&Locker, &str, K, Terms) -> LockRequest<R>,
-    ) -> Result<LockRequest<R>, LockError> {
-        let label = self.terms.label;
-        let locker = self.locker.map_or_else(default_locker, Ok);
-        let locker = locker.map_err(|error| error.labeled(label))?;
+    fn checked(self) -> Result<LockRequest<K::Keys>, LockError> {
+        let locker = self.locker.map_or_else(default_locker, Ok)?;
+        let key = self.key.map_err(|error| locker.link().reporting.redact(error))?;
         let prefix = self.prefix.unwrap_or(locker.prefix());
-        let key = self.key.map_err(|error| locker.link().reporting.redact(error).labeled(label))?;
-        let request = make(&locker, prefix, key, self.terms);
+        let request = key.request(&locker, prefix, self.terms);
         Ok(match self.expire {
             Some(expire) => request.expire(expire),
             None => request,
@@ -203,44 +123,39 @@ impl<K> Call<K> {
 
 /// What a call is for: the text of one key, or of several.
 pub trait Called: Sized + Send + 'static {
-    /// What its request is for.
+    /// The keys that it acquires.
     type Keys: Acquire;
 
-    /// The request of a call.
-    ///
-    /// # Errors
-    /// When there is no locker, or a key is not valid.
-    fn request(call: Call<Self>) -> Result<LockRequest<Self::Keys>, LockError>;
+    /// The request for them, under this prefix.
+    fn request(self, locker: &Locker, prefix: &str, terms: Terms) -> LockRequest<Self::Keys>;
 }
-
-/// What a call acquires.
-pub type Granted<K> = <<K as Called>::Keys as Acquire>::Granted;
 
 impl Called for String {
     type Keys = LockKey;
 
-    fn request(call: Call) -> Result<LockRequest, LockError> {
-        call.request(Locker::request)
+    fn request(self, locker: &Locker, prefix: &str, terms: Terms) -> LockRequest {
+        locker.request(prefix, self, terms)
     }
 }
 
 impl Called for Vec<String> {
     type Keys = Vec<LockKey>;
 
-    fn request(call: Call<Self>) -> Result<LockRequest<Vec<LockKey>>, LockError> {
-        call.request(Locker::request_all)
+    fn request(self, locker: &Locker, prefix: &str, terms: Terms) -> LockRequest<Self::Keys> {
+        locker.request_all(prefix, self, terms)
     }
 }
 
 impl Called for AllPermits {
     type Keys = Vec<LockKey>;
 
-    fn request(call: Call<Self>) -> Result<LockRequest<Vec<LockKey>>, LockError> {
-        call.request(|locker, prefix, Self { key, count }, terms| {
-            locker.request(prefix, key, terms).all_permits(count)
-        })
+    fn request(self, locker: &Locker, prefix: &str, terms: Terms) -> LockRequest<Self::Keys> {
+        locker.request(prefix, self.key, terms).all_permits(self.count)
     }
 }
+
+/// What a call holds while its body runs.
+type Granted<K> = <<K as Called>::Keys as Acquire>::Granted;
 
 /// The text of a key, from its template.
 fn rendered(template: &'static str, key: fmt::Arguments<'_>) -> Result<String, LockError> {
@@ -266,7 +181,7 @@ impl<K> fmt::Debug for Call<K> {
 
 /// Acquires the lock of a call, runs the body while it is held, and releases.
 pub fn run<F: Future, K: Called>(call: Call<K>, body: F) -> Run<F, Granted<K>> {
-    Run::new(async { K::Keys::acquire(K::request(call)?).await }, body)
+    Run::new(async { Acquire::acquire(call.request()?).await }, body)
 }
 
 /// The body's value, or the return type's own answer.
@@ -288,12 +203,8 @@ pub fn run_blocking<T, K: Called>(
     call: Call<K>,
     body: impl FnOnce(<Granted<K> as Grant>::Lease) -> T,
 ) -> Result<T, LockError> {
-    hold_blocking(acquire(call)?, body)
-}
-
-fn acquire<K: Called>(call: Call<K>) -> Result<Granted<K>, LockError> {
     let may_block = call.blocking;
-    acquire_blocking(K::request(call)?, may_block)
+    hold_blocking(acquire_blocking(call.request()?, may_block)?, body)
 }
 
 /// The same; when another holder has the lock, the body runs without a lease and gives the call's value.
@@ -304,7 +215,8 @@ pub fn run_blocking_even_when_busy<T, K: Called>(
     call: Call<K>,
     body: impl FnOnce(Option<<Granted<K> as Grant>::Lease>) -> T,
 ) -> Result<T, LockError> {
-    match acquire(call) {
+    let may_block = call.blocking;
+    match call.request().and_then(|request| acquire_blocking(request, may_block)) {
         Ok(guard) => hold_blocking(guard, |lease| body(Some(lease))),
         Err(error) if error.is_busy() => {
             telemetry::skipped(&error);

@@ -17,8 +17,7 @@ use crate::backend::Environment;
 use crate::hold::grant::Grant;
 use crate::hold::reentry::holding;
 use crate::hold::run::{completed, refuse_start};
-use crate::locker::request::LockRequest;
-use crate::locker::request_all::Acquire;
+use crate::locker::request::{Acquire, LockRequest};
 use crate::telemetry;
 use crate::types::error::{LockError, LockErrorKind};
 

@@ -454,8 +454,8 @@ impl LockerBuilder {
         let namespace = self.values.namespace.as_deref().map(Namespace::new).transpose()?;
         self.settings.namespace = namespace.unwrap_or_default();
         self.settings.replicas = self.values.replicas.unwrap_or_default();
-        let ttl = self.values.expire.map(|expire| Ttl::new("expire", expire)).transpose()?;
-        let ttl = ttl.unwrap_or_default();
+        let expire = self.values.expire.map(|expire| Ttl::new("expire", expire));
+        let ttl = expire.transpose()?.unwrap_or_default();
         let command_deadline = self.settings.deadlines.command;
         let link = Link::new(open(&self.settings)?, command_deadline, self.reporting);
         #[cfg(lockable_internals)]

@@ -15,7 +15,7 @@ use crate::locker::acquire::Acquirer;
 use crate::locker::inspect::inspect;
 use crate::locker::request::LockRequest;
 use crate::types::error::{LockError, LockErrorKind};
-use crate::types::key::{LockKey, MAX_KEYS, counted};
+use crate::types::key::{Keys, LockKey, MAX_KEYS, counted};
 use crate::types::namespace::Namespace;
 use crate::types::options::{Terms, Ttl};
 use crate::types::permit::Permits;
@@ -148,10 +148,8 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub fn redeem(&self, ticket: Ticket) -> LockRequest<Ticket> {
-        let Shared { acquirer, prefix, ttl, .. } = &*self.0;
-        let terms = Terms { ttl: *ttl, ..Terms::default() };
         let ticket = self.accepts(&ticket).map(|()| ticket);
-        LockRequest::new(Arc::clone(acquirer), ticket, prefix.len(), terms)
+        self.request_of(ticket, &self.0.prefix, Terms::default())
     }
 
     /// # Errors
@@ -181,32 +179,29 @@ impl Locker {
         &self,
         prefix: &str,
         keys: impl IntoIterator<Item = impl AsRef<str>>,
-        mut terms: Terms,
+        terms: Terms,
     ) -> LockRequest<Vec<LockKey>> {
         // One more than there may be, and not an endless number.
         let keys = keys.into_iter().take(MAX_KEYS + 1);
         let keys = keys.map(|key| self.0.namespace.key(prefix, key.as_ref())).collect();
-        terms.ttl = self.0.ttl;
-        LockRequest::new(
-            Arc::clone(&self.0.acquirer),
-            Result::and_then(keys, counted),
-            prefix.len(),
-            terms,
-        )
+        self.request_of(Result::and_then(keys, counted), prefix, terms)
     }
 
     /// A request on these terms, but for the lease, whose length is this locker's.
-    pub(crate) fn request(
-        &self,
-        prefix: &str,
-        key: impl AsRef<str>,
-        mut terms: Terms,
-    ) -> LockRequest {
-        let key = self.0.namespace.key(prefix, key.as_ref());
-        terms.ttl = self.0.ttl;
+    pub(crate) fn request(&self, prefix: &str, key: impl AsRef<str>, terms: Terms) -> LockRequest {
         let permits = terms.permits;
-        let request = LockRequest::new(Arc::clone(&self.0.acquirer), key, prefix.len(), terms);
+        let request = self.request_of(self.0.namespace.key(prefix, key.as_ref()), prefix, terms);
         if let Permits::OneOf(count) = permits { request.permits(count) } else { request }
+    }
+
+    fn request_of<K: Keys>(
+        &self,
+        key: Result<K, LockError>,
+        prefix: &str,
+        terms: Terms,
+    ) -> LockRequest<K> {
+        let Shared { acquirer, ttl, .. } = &*self.0;
+        LockRequest::new(Arc::clone(acquirer), key, prefix.len(), Terms { ttl: *ttl, ..terms })
     }
 
     /// Returns who has the lock of this key, and for how long; `None` when it has no holder.

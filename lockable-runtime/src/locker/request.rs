@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::Link;
+use crate::hold::grant::Grant;
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holds;
 use crate::hold::run::Run;
@@ -15,7 +16,7 @@ use crate::telemetry;
 use crate::types::error::LockError;
 use crate::types::key::{Keys, LockKey};
 use crate::types::label::Label;
-use crate::types::options::{OnLost, Once, Terms, Wait};
+use crate::types::options::{OnLost, Once, Terms, Ttl, Wait};
 use crate::types::permit::{Family, Permits};
 use crate::types::redact::DisplayKey;
 
@@ -95,7 +96,7 @@ impl<K: Keys> LockRequest<K> {
 
     /// Sets the length of the lease, in whole milliseconds; the locker's `expire` by default, at least 10 ms.
     pub fn expire(self, expire: Duration) -> Self {
-        self.with(|terms| terms.expire(expire))
+        self.with(|terms| Ttl::new("expire", expire).map(|ttl| terms.ttl = ttl))
     }
 
     /// Keeps the lease alive for as long as the lock is held; off by default.
@@ -550,6 +551,26 @@ impl LockRequest {
     /// ```
     pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
         unless_busy(Run::new(self.trying().acquire(), body).await)
+    }
+}
+
+/// The keys that a request acquires for a call.
+#[doc(hidden)]
+pub trait Acquire: Keys + Sized + Send + 'static {
+    /// What they are once they are acquired.
+    type Granted: Grant;
+
+    /// As the method of the request.
+    fn acquire(
+        request: LockRequest<Self>,
+    ) -> impl Future<Output = Result<Self::Granted, LockError>> + Send + 'static;
+}
+
+impl Acquire for LockKey {
+    type Granted = LockGuard;
+
+    async fn acquire(request: LockRequest<Self>) -> Result<LockGuard, LockError> {
+        request.acquire().await
     }
 }
 

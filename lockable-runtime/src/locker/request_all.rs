@@ -2,47 +2,14 @@
 
 use std::future::Future;
 
-use crate::hold::grant::Grant;
-use crate::hold::guard::LockGuard;
 use crate::hold::run::Run;
 use crate::hold::set::LockSet;
 use crate::locker::acquire::{Tried, acquire_all};
-use crate::locker::request::{LockRequest, unless_busy};
+use crate::locker::request::{Acquire, LockRequest, unless_busy};
 use crate::types::error::LockError;
-use crate::types::key::{Keys, LockKey};
+use crate::types::key::LockKey;
 
 /// Several locks: all of them, or none.
-/// What a request is for: one lock, or several.
-pub trait Acquire: Keys + Sized + Send + 'static {
-    /// What it acquires.
-    type Granted: Grant;
-
-    /// Acquires it.
-    fn acquire(
-        request: LockRequest<Self>,
-    ) -> impl Future<Output = Result<Self::Granted, LockError>> + Send + 'static;
-}
-
-impl Acquire for LockKey {
-    type Granted = LockGuard;
-
-    fn acquire(
-        request: LockRequest,
-    ) -> impl Future<Output = Result<LockGuard, LockError>> + Send + 'static {
-        request.acquire()
-    }
-}
-
-impl Acquire for Vec<LockKey> {
-    type Granted = LockSet;
-
-    fn acquire(
-        request: LockRequest<Self>,
-    ) -> impl Future<Output = Result<LockSet, LockError>> + Send + 'static {
-        request.acquire()
-    }
-}
-
 impl LockRequest<Vec<LockKey>> {
     /// Acquires all of the locks; while another holder has one of them, the call waits in the FIFO queue of that one.
     ///
@@ -159,5 +126,13 @@ impl LockRequest<Vec<LockKey>> {
     /// As [`run`](LockRequest::<Vec<LockKey>>::run).
     pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
         unless_busy(Run::new(self.trying().acquire(), body).await)
+    }
+}
+
+impl Acquire for Vec<LockKey> {
+    type Granted = LockSet;
+
+    async fn acquire(request: LockRequest<Self>) -> Result<LockSet, LockError> {
+        request.acquire().await
     }
 }

@@ -99,25 +99,28 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
     LockError::new(LockErrorKind::InvalidOption, message)
 }
 
-/// What is asked of a lock, besides its key.
+/// What is asked of a lock, besides its key. An expanded function sets the public ones.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub(crate) struct Terms {
+pub struct Terms {
     pub(crate) ttl: Ttl,
     /// Whether the lease is renewed while the lock is held.
-    pub(crate) renew: bool,
+    pub renew: bool,
     /// The longest that a renewed lock is held, from its grant.
-    pub(crate) max_hold: Option<Duration>,
+    pub max_hold: Option<Duration>,
     /// The shortest that the lock is taken, from its grant, however soon it is released.
-    pub(crate) min_hold: Option<Duration>,
+    pub min_hold: Option<Duration>,
     pub(crate) begin: Begin,
     /// How long no other call runs once this one has ended well.
-    pub(crate) once: Option<Once>,
-    pub(crate) on_lost: OnLost,
-    pub(crate) wait: Wait,
+    pub once: Option<Once>,
+    /// What happens to the body when the lock is lost.
+    pub on_lost: OnLost,
+    /// How long the call waits.
+    pub wait: Wait,
     /// Whether the lock passes to another process after each holder.
-    pub(crate) fair: bool,
-    pub(crate) permits: Permits,
+    pub fair: bool,
+    /// How many holders the key has at a time.
+    pub permits: Permits,
     /// The request that the lock is for.
     pub(crate) identity: Option<RequestId>,
     /// Whether the call is a campaign, which may wait for as long as it takes.
@@ -138,7 +141,9 @@ pub(crate) enum Begin {
 
 /// Until when a lock is done, from its grant, if its body ends well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Once {
+#[non_exhaustive]
+pub enum Once {
+    /// For this long.
     For(Duration),
     /// As long as its guard says in the end.
     ByHand,
@@ -146,9 +151,13 @@ pub(crate) enum Once {
 
 /// How long a call waits for a lock that another holder has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wait {
+#[non_exhaustive]
+pub enum Wait {
+    /// It tries once.
     Never,
+    /// For this long, from its start.
     AtMost(Duration),
+    /// Without a limit.
     #[default]
     Forever,
 }
@@ -169,15 +178,6 @@ impl Wait {
 }
 
 impl Terms {
-    /// Sets how long the lease is.
-    ///
-    /// # Errors
-    /// When a lease cannot have that length.
-    pub(crate) fn expire(&mut self, expire: Duration) -> Result<(), LockError> {
-        self.ttl = Ttl::new("expire", expire)?;
-        Ok(())
-    }
-
     /// Makes these the terms of a call that does not wait.
     ///
     /// # Errors

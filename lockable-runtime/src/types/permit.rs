@@ -13,7 +13,8 @@ pub(crate) const MOST: u8 = 64;
 
 /// How many holders a key has at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Permits {
+#[non_exhaustive]
+pub enum Permits {
     /// One, of the lock that has the key as its name.
     #[default]
     OneLock,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ::redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
-use super::endpoint::{Endpoint, host_and_port};
+use super::endpoint::Endpoint;
 use super::hosts::{Hosts, Kind, NODES, SENTINELS, has_too_many, is_socket, names_several};
 use crate::backend::redis::fault;
 use crate::types::error::LockError;
@@ -210,12 +210,7 @@ fn is_tls(info: &ConnectionInfo) -> bool {
 
 /// `host:port`, as a URL has it.
 pub(crate) fn endpoint(info: &ConnectionInfo) -> String {
-    match info.addr() {
-        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-            host_and_port(host, *port)
-        }
-        address => address.to_string(),
-    }
+    endpoint_of(info).map_or_else(|| info.addr().to_string(), |endpoint| endpoint.to_string())
 }
 
 /// Where a server is; none of one that is reached by a socket of this machine.

@@ -27,7 +27,7 @@ impl fmt::Display for Endpoint {
 
 /// An IPv6 address is in brackets, so that its last colon is not taken for the port's. What a Sentinel names as a host
 /// may be anything.
-pub(crate) fn host_and_port(host: &str, port: u16) -> String {
+fn host_and_port(host: &str, port: u16) -> String {
     let host = escaped(host);
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }

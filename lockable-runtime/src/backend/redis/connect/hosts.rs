@@ -103,9 +103,7 @@ impl<'a> Hosts<'a> {
 
     /// The URL of each as one server, with everything that the URL has but the path.
     pub(super) fn servers(&self, database: &str) -> impl Iterator<Item = String> {
-        let scheme = self.scheme;
-        let login = self.login;
-        let tail = self.tail;
+        let &Self { scheme, login, tail, .. } = self;
         self.each.iter().map(move |host| format!("{scheme}://{login}{host}/{database}{tail}"))
     }
 

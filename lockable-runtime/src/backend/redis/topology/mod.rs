@@ -71,7 +71,7 @@ impl Topology {
         let (opener, seats) = match way {
             Way::Fixed => (opener.clone(), one(&opener)),
             Way::Elected(group) => {
-                let credentials = settings.sentinel_credentials.clone();
+                let credentials = settings.sentinel_credentials.as_ref();
                 let watch = Watch::new(Sentinels::new(&opener, group, credentials));
                 found = Found::Elected(Arc::clone(&watch.sentinels));
                 let opener = opener.found_by(Arc::new(watch));

@@ -53,11 +53,11 @@ pub(crate) struct Sentinel {
 
 impl Sentinels {
     /// The opener is that of the primary.
-    pub(super) fn new(opener: &Opener, group: Group, credentials: Option<Credentials>) -> Self {
+    pub(super) fn new(opener: &Opener, group: Group, credentials: Option<&Credentials>) -> Self {
         let limit = opener.connect_deadline / 2;
         let sentinel = |info: ConnectionInfo| Sentinel {
             name: address::endpoint(&info),
-            client: opener.client_for(info, credentials.clone(), limit),
+            client: opener.client_for(info, credentials.cloned(), limit),
         };
         Self {
             each: group.sentinels.into_iter().map(sentinel).collect(),
