@@ -21,7 +21,10 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
         "global scope blocking connect environment builder url url_settings drain mod lead request_all redeem request \
          acquire inspect",
     ),
-    ("locker/acquire", "set mod done redeem permit call in_line acquirer warners busy gate"),
+    (
+        "locker/acquire",
+        "set mod done redeem permit patient in_line call acquirer warners busy gate",
+    ),
     ("admin", "revoke pause mod locks held changes waiter process"),
     ("hold", "mod run pause set ticket grant guard reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),

@@ -14,7 +14,6 @@ use crate::lease::Lease;
 use crate::locker::inspect::inspect;
 use crate::releaser::{Known, Releaser};
 use crate::telemetry::{self, Hold};
-use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::lanes::AllLanes;
@@ -193,32 +192,6 @@ impl Acquirer {
             return ReleasedBy::Script;
         }
         self.link.backend.released_by()
-    }
-
-    /// The lock was busy until the limit of a call that began then.
-    pub(super) fn wait_limit_reached(
-        &self,
-        busy: &Busy,
-        terms: &Terms,
-        limit: Duration,
-        start: Moment,
-    ) -> LockError {
-        let waited = self.link.backend.now().since(start);
-        let key = busy.key.as_str();
-        let error = match busy.words() {
-            None => LockError::wait_limit_reached(key, limit, waited),
-            Some(words) if limit.is_zero() => LockError::at_limit(key, words),
-            Some(words) => {
-                let words = format!("after {waited:.0?} of at most {limit:?} {words}");
-                LockError::at_limit(key, words)
-            }
-        };
-        let error = self.link.reporting.redact(error).labeled(terms.label);
-        // A call that blocks logs it on its own thread and in its own span.
-        if !terms.caller_blocks {
-            telemetry::wait_limit_reached(&error, waited);
-        }
-        error
     }
 
     /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.

@@ -1,21 +1,16 @@
-//! What calls for one lock and for a permit have in common: their outcome, and what they log while they wait.
+//! One call that acquires: what its steps share, and what it returns without a lock.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use super::acquirer::Acquirer;
 use super::busy::Busy;
 use crate::hold::guard::LockGuard;
-use crate::holder::Holder;
-use crate::locker::inspect::inspect;
 use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::Terms;
-use crate::types::permit::Family;
+use crate::types::redact::DisplayKey;
 
 /// What a call found.
 pub(crate) enum Tried<G = LockGuard> {
@@ -34,135 +29,56 @@ impl<G> Tried<G> {
     }
 }
 
-/// What a call returns that does not wait for a busy lock.
-pub(super) fn busy(
-    acquirer: &Acquirer,
-    busy: impl Into<Busy>,
-    terms: &Terms,
-    start: Moment,
-) -> Result<Tried, LockError> {
-    let busy = busy.into();
-    match terms.wait.limit() {
-        None => Ok(Tried::Busy(busy)),
-        Some(limit) => Err(acquirer.wait_limit_reached(&busy, terms, limit, start)),
-    }
-}
-
-/// What a call waits for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Awaited {
-    Lock,
-    OnePermit,
-    /// One of them, while the same call may have others.
-    AllPermits,
-}
-
-/// A call that waits, and logs what for when that takes long.
-pub(super) struct Patient<'a> {
+/// One call, for a lock or for a permit.
+#[derive(Clone, Copy)]
+pub(super) struct OneCall<'a> {
     pub(super) acquirer: &'a Acquirer,
-    /// Which one its events name.
-    pub(super) key: &'a LockKey,
     pub(super) terms: &'a Terms,
+    /// Its limit counts from here.
     pub(super) start: Moment,
-    pub(super) awaited: Awaited,
-    /// Whether the log has what it waits for.
-    pub(super) is_known: bool,
 }
 
-impl Patient<'_> {
-    /// The call is pinned by its caller: a future that is moved in here would take its space twice.
-    pub(super) async fn wait<T>(&self, mut call: Pin<&mut impl Future<Output = T>>) -> T {
-        let patience = self.acquirer.link.reporting.waited_over;
-        let patience = patience.filter(|_| !self.terms.is_campaign);
-        let mut warnings = None;
-        poll_fn(|cx| {
-            let outcome = call.as_mut().poll(cx);
-            if let (true, Some(patience)) = (outcome.is_pending(), patience) {
-                let new = || Box::pin(self.warn(patience));
-                let _endless: Poll<()> = warnings.get_or_insert_with(new).as_mut().poll(cx);
-            }
-            outcome
-        })
-        .await
-    }
-
-    /// Logs what the call waits for: after so long, and each time that this has doubled, at least once an hour. Of a crowd
-    /// that waits for one key, one call does so at a time.
-    async fn warn(&self, patience: Duration) {
-        let backend = &self.acquirer.link.backend;
-        let (mut next, mut warner, mut is_known) = (patience, None, self.is_known);
-        loop {
-            backend.timer(next.saturating_sub(self.waited())).await;
-            next += next.clamp(SHORTEST, LONGEST);
-            warner = warner.or_else(|| self.acquirer.warners.enter(self.key));
-            if warner.is_some() {
-                // Boxed, because every call that waits has the space for this and hardly one waits so long.
-                is_known |= Box::pin(self.log(is_known)).await;
-            }
-        }
-    }
-
-    /// Returns whether it is what ends by itself, and is logged once.
-    async fn log(&self, is_known: bool) -> bool {
-        // The gate has a name that no caller knows.
-        let family = Family::of_gate(self.key);
-        let shown = family.as_ref().map_or(self.key, Family::key);
-        let shown = self.acquirer.link.reporting.show(shown).labeled(self.terms.label);
-        let occupant = Occupant::of(self).await;
-        if !occupant.is_obstacle {
-            telemetry::waits_long(shown, self.waited(), &occupant.words);
-        } else if !is_known {
-            telemetry::waits_behind(shown, &occupant.words);
-        }
-        occupant.is_obstacle
-    }
-
-    fn waited(&self) -> Duration {
+impl OneCall<'_> {
+    pub(super) fn waited(self) -> Duration {
         self.acquirer.link.backend.now().since(self.start)
     }
-}
 
-/// What a call waits for now.
-struct Occupant {
-    words: String,
-    is_obstacle: bool,
-}
+    /// A key as events show it, with the label of the call's lock.
+    pub(super) fn shown(self, key: &LockKey) -> DisplayKey<'_> {
+        self.acquirer.link.reporting.show(key).labeled(self.terms.label)
+    }
 
-impl Occupant {
-    async fn of(call: &Patient<'_>) -> Self {
-        let link = &call.acquirer.link;
-        let count = call.terms.permits.count().unwrap_or(1);
-        let permits = || Family::with_key(call.key.clone());
-        // A pause of permits is under each of them.
-        let is_lock = call.awaited == Awaited::Lock;
-        let lock = if is_lock { call.key.clone() } else { permits().member(1) };
-        let found = match inspect(link, lock).await {
-            Ok(found) => found,
-            Err(error) => return Self { words: error.message().to_owned(), is_obstacle: false },
-        };
-        let is_obstacle = found.as_ref().is_some_and(Holder::ends_by_itself);
-        let (mut words, is_own) = match (&found, call.awaited) {
-            (Some(holder), _) if is_lock || is_obstacle => {
-                let is_own = holder.is_own(call.terms.identity.as_ref());
-                (holder.words(link.reporting.show(call.key)), is_own)
-            }
-            (_, Awaited::Lock) => ("the lock is free now".to_owned(), false),
-            (_, Awaited::AllPermits) => ("a permit is still taken".to_owned(), false),
-            (_, Awaited::OnePermit) => {
-                let is_held = |permit| !call.acquirer.leases(&permit).is_empty();
-                ("all permits are taken".to_owned(), permits().members(count).any(is_held))
-            }
-        };
-        if is_own {
-            words.push_str(MAY_WAIT_FOR_ITSELF);
+    /// What it returns if it does not wait for a busy lock.
+    pub(super) fn busy(self, busy: impl Into<Busy>) -> Result<Tried, LockError> {
+        let busy = busy.into();
+        match self.terms.wait.limit() {
+            None => Ok(Tried::Busy(busy)),
+            Some(limit) => Err(self.wait_limit_reached(&busy, limit)),
         }
-        Self { words, is_obstacle }
+    }
+
+    /// The lock was busy until its limit.
+    pub(super) fn wait_limit_reached(self, busy: &Busy, limit: Duration) -> LockError {
+        let waited = self.waited();
+        let key = busy.key.as_str();
+        let error = match busy.words() {
+            None => LockError::wait_limit_reached(key, limit, waited),
+            Some(words) if limit.is_zero() => LockError::at_limit(key, words),
+            Some(words) => {
+                let words = format!("after {waited:.0?} of at most {limit:?} {words}");
+                LockError::at_limit(key, words)
+            }
+        };
+        let error = self.redacted(error);
+        // A call that blocks logs it on its own thread and in its own span.
+        if !self.terms.caller_blocks {
+            telemetry::wait_limit_reached(&error, waited);
+        }
+        error
+    }
+
+    /// An error as it may be shown.
+    pub(super) fn redacted(self, error: LockError) -> LockError {
+        self.acquirer.link.reporting.redact(error).labeled(self.terms.label)
     }
 }
-
-const MAY_WAIT_FOR_ITSELF: &str =
-    "; the holder is of this process or request, so the call may wait for itself";
-
-/// Between two warnings of one call.
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(3_600);

@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
-use super::acquirer::{Acquirer, Answer};
+use super::acquirer::Answer;
 use super::busy::Busy;
+use super::call::OneCall;
 use crate::backend::{Fault, Outcome};
 use crate::hold::guard::LockGuard;
 use crate::holder::Holder;
 use crate::lease::Lease;
 use crate::telemetry::{self, Hold, Waiting};
-use crate::types::clock::{Moment, within};
+use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::line_key::LineKey;
-use crate::types::options::Terms;
 use crate::types::owner::Held;
-use crate::types::redact::DisplayKey;
 use crate::waiters::{Granted, Heard, RECHECK_INTERVAL, Stake, Turn};
 
 /// A call that was granted this count of whole leases, each of which was over when the answer came, has
@@ -27,11 +26,8 @@ const LOST_TURNS: u32 = 5;
 
 /// A call that waits in line.
 pub(super) struct InLine<'a> {
-    pub(super) acquirer: &'a Acquirer,
+    call: OneCall<'a>,
     line: &'a LineKey,
-    terms: &'a Terms,
-    /// When the call began: its limit counts from here.
-    pub(super) start: Moment,
     stake: Stake,
     /// Whether the call has asked by itself, and so found another holder.
     has_tried: bool,
@@ -42,16 +38,8 @@ pub(super) struct InLine<'a> {
 }
 
 impl<'a> InLine<'a> {
-    pub(super) fn new(
-        acquirer: &'a Acquirer,
-        line: &'a LineKey,
-        terms: &'a Terms,
-        start: Moment,
-        stake: Stake,
-        has_tried: bool,
-    ) -> Self {
-        let (lost_turns, obstacle) = (0, None);
-        Self { acquirer, line, terms, start, stake, has_tried, lost_turns, obstacle }
+    pub(super) fn new(call: OneCall<'a>, line: &'a LineKey, stake: Stake, has_tried: bool) -> Self {
+        Self { call, line, stake, has_tried, lost_turns: 0, obstacle: None }
     }
 
     /// Where the line has no answer yet, the call is behind what its try has found.
@@ -65,9 +53,9 @@ impl<'a> InLine<'a> {
     /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile is passed to the next
     /// waiter.
     pub(super) async fn wait(mut self) -> Result<LockGuard, LockError> {
-        let (gate, key) = (&self.acquirer.gate, self.line.key());
+        let (gate, key) = (&self.call.acquirer.gate, self.line.key());
         let waiting = pin!(async {
-            match self.terms.wait.limit() {
+            match self.call.terms.wait.limit() {
                 None => self.turns().await,
                 Some(limit) => self.wait_at_most(limit).await,
             }
@@ -76,8 +64,8 @@ impl<'a> InLine<'a> {
     }
 
     async fn wait_at_most(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
-        let acquirer = self.acquirer;
-        let rest = limit.saturating_sub(self.waited());
+        let acquirer = self.call.acquirer;
+        let rest = limit.saturating_sub(self.call.waited());
         if rest.is_zero() && self.has_tried {
             return Err(self.busy(limit, None));
         }
@@ -102,26 +90,27 @@ impl<'a> InLine<'a> {
         let mut stake = self.stake.take();
         stake.asks();
         // Boxed, because every call that waits has the space for this and hardly one needs it.
-        let ask = self.acquirer.ask(self.line.key().clone(), self.line.lane(), self.terms, stake);
+        let OneCall { acquirer, terms, .. } = self.call;
+        let ask = acquirer.ask(self.line.key().clone(), self.line.lane(), terms, stake);
         match Box::pin(ask).await? {
             Answer::Granted(guard) => Ok(guard),
             Answer::Busy(busy, stake) => {
                 stake.ends(Heard::Busy);
-                Err(self.acquirer.wait_limit_reached(&busy, self.terms, limit, self.start))
+                Err(self.call.wait_limit_reached(&busy, limit))
             }
         }
     }
 
     /// Waits for a turn that lasts until the call has it.
     async fn turns(&mut self) -> Result<LockGuard, LockError> {
-        let link = &self.acquirer.link;
-        let waiters = &self.acquirer.waiters;
-        let waiting = Waiting::start(&link.backend, self.shown_key());
+        let OneCall { acquirer, terms, .. } = self.call;
+        let link = &acquirer.link;
+        let waiting = Waiting::start(&link.backend, self.call.shown(self.line.key()));
         while self.lost_turns < LOST_TURNS {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
             // The same from turn to turn: a call that lost one has its old place.
-            let stake = (&self.stake, self.terms);
-            let turn = waiters.turn(self.line, stake, heard);
+            let stake = (&self.stake, terms);
+            let turn = acquirer.waiters.turn(self.line, stake, heard);
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
             if let Some(guard) = self.begin(turn, &waiting) {
@@ -139,27 +128,28 @@ impl<'a> InLine<'a> {
 
     /// The guard of a turn, unless its lease was over when the call received it.
     fn begin(&mut self, turn: Turn, waiting: &Waiting<'_>) -> Option<LockGuard> {
-        let (link, attempt) = (&self.acquirer.link, Arc::clone(turn.held()));
+        let OneCall { acquirer, terms, .. } = self.call;
+        let (link, attempt) = (&acquirer.link, Arc::clone(turn.held()));
         let Granted { grant, is_passed_on, .. } = &turn.granted;
-        let Some(lease) = Lease::of(grant, attempt, self.terms, Arc::clone(link)) else {
+        let Some(lease) = Lease::of(grant, attempt, terms, Arc::clone(link)) else {
             turn.lose();
             return None;
         };
         let now = link.backend.now();
-        let hold = Hold::new(now, waiting.until(now), self.terms.renew);
-        telemetry::handed_off(self.terms.label, *is_passed_on);
+        let hold = Hold::new(now, waiting.until(now), terms.renew);
+        telemetry::handed_off(terms.label, *is_passed_on);
         let mut stake = self.stake.take();
         if self.line.lane().is_some() {
             stake.moves(lease.key());
         }
-        Some(self.acquirer.guard(lease, self.terms, stake, hold, Some(Box::new(turn))))
+        Some(acquirer.guard(lease, terms, stake, hold, Some(Box::new(turn))))
     }
 
     /// Busy only where that is known: a backend that gives no answer may have a free lock.
     ///
     /// See "What does a call return at its wait limit?" in DESIGN.md.
     fn at_limit(&self, heard: Heard, obstacle: Option<Arc<Held>>, limit: Duration) -> LockError {
-        let link = &self.acquirer.link;
+        let link = &self.call.acquirer.link;
         let fault = match heard {
             Heard::Fault(fault) if !self.holds() => *fault,
             Heard::Nothing if self.lost_turns > 0 => Fault::too_late(),
@@ -174,25 +164,16 @@ impl<'a> InLine<'a> {
     }
 
     fn busy(&self, limit: Duration, obstacle: Option<Arc<Held>>) -> LockError {
-        let busy = Busy::new(self.line.key().clone(), obstacle, &self.acquirer.link.reporting);
+        let busy = Busy::new(self.line.key().clone(), obstacle, &self.call.acquirer.link.reporting);
         // After that the line has an answer of its own.
-        let tried = self.obstacle.clone().filter(|_| self.waited() < RECHECK_INTERVAL);
+        let tried = self.obstacle.clone().filter(|_| self.call.waited() < RECHECK_INTERVAL);
         let busy = if busy.obstacle.is_some() { busy } else { busy.by(tried) };
-        self.acquirer.wait_limit_reached(&busy, self.terms, limit, self.start)
+        self.call.wait_limit_reached(&busy, limit)
     }
 
     /// Whether a call of this locker holds the lock.
     fn holds(&self) -> bool {
-        self.acquirer.leases(self.line.key()).iter().any(Lease::is_held)
-    }
-
-    /// The key as events show it, with the label of the call's lock.
-    pub(super) fn shown_key(&self) -> DisplayKey<'a> {
-        self.acquirer.link.reporting.show(self.line.key()).labeled(self.terms.label)
-    }
-
-    fn waited(&self) -> Duration {
-        self.acquirer.link.backend.now().since(self.start)
+        self.call.acquirer.leases(self.line.key()).iter().any(Lease::is_held)
     }
 }
 

@@ -5,9 +5,10 @@ use std::pin::pin;
 pub(crate) use self::acquirer::Acquirer;
 use self::acquirer::Answer;
 use self::busy::Busy;
+use self::call::OneCall;
 pub(crate) use self::call::Tried;
-use self::call::{Awaited, Patient, busy};
 use self::in_line::InLine;
+use self::patient::{Awaited, Patient};
 use self::permit::acquire_permit;
 pub(crate) use self::redeem::redeem;
 pub(crate) use self::set::acquire_all;
@@ -27,6 +28,7 @@ mod call;
 mod done;
 mod gate;
 mod in_line;
+mod patient;
 mod permit;
 mod redeem;
 mod set;
@@ -45,19 +47,19 @@ pub(crate) async fn acquire(
     terms: &Terms,
     start: Moment,
 ) -> Result<Tried, LockError> {
-    let reporting = acquirer.link.reporting;
-    let acquiring = Acquiring::start(reporting.show(&key).labeled(terms.label));
+    let call = OneCall { acquirer, terms, start };
+    let acquiring = Acquiring::start(call.shown(&key));
     let tried = if terms.permits == Permits::OneLock {
-        let asking = pin!(try_and_wait(acquirer, key, terms, start));
+        let asking = pin!(try_and_wait(call, key));
         telemetry::inside(&acquiring.span, asking).await
     } else {
-        let mut asking = Box::pin(acquire_permit(acquirer, key, terms, start));
+        let mut asking = Box::pin(acquire_permit(call, key));
         telemetry::inside(&acquiring.span, asking.as_mut()).await
     };
     match tried {
         Ok(Tried::Granted(guard)) => Ok(Tried::Granted(guard.begin(acquiring))),
         Ok(Tried::Busy(busy)) => {
-            acquiring.busy(reporting.show(&busy.key).labeled(terms.label));
+            acquiring.busy(call.shown(&busy.key));
             Ok(Tried::Busy(busy))
         }
         Err(error) => {
@@ -66,7 +68,7 @@ pub(crate) async fn acquire(
             } else {
                 error
             };
-            let error = reporting.redact(error).labeled(terms.label);
+            let error = call.redacted(error);
             acquiring.failed(&error);
             Err(error)
         }
@@ -78,12 +80,8 @@ pub(crate) async fn acquire(
 /// # Cancel safety
 /// It leaves nothing behind: what a request on its way is granted is released in the background, and a
 /// waiter leaves its queue.
-async fn try_and_wait(
-    acquirer: &Acquirer,
-    key: LockKey,
-    terms: &Terms,
-    start: Moment,
-) -> Result<Tried, LockError> {
+async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockError> {
+    let OneCall { acquirer, terms, start } = call;
     acquirer.gate.check(&key)?;
     let (mut is_known, mut obstacle) = (false, None);
     let (key, stake, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
@@ -92,7 +90,7 @@ async fn try_and_wait(
             acquirer.link.count(&key, Outcome::Busy);
             let line = LineKey::Lock(key.clone());
             let found = Busy::new(key, acquirer.waiters.obstacle(&line), &acquirer.link.reporting);
-            return busy(acquirer, found, terms, start);
+            return call.busy(found);
         }
         (Way::Joins { is_first }, stake) => {
             if is_first {
@@ -111,15 +109,14 @@ async fn try_and_wait(
             }
             Answer::Busy(found, stake) => {
                 stake.ends(Heard::Busy);
-                return busy(acquirer, found, terms, start);
+                return call.busy(found);
             }
         },
     };
     let line = LineKey::Lock(key);
-    let in_line = InLine::new(acquirer, &line, terms, start, stake, has_tried).behind(obstacle);
+    let in_line = InLine::new(call, &line, stake, has_tried).behind(obstacle);
     // Boxed, because a call that finds the lock free does not need the space.
     let mut waiting = Box::pin(in_line.wait());
-    let awaited = Awaited::Lock;
-    let patient = Patient { acquirer, key: line.key(), terms, start, awaited, is_known };
+    let patient = Patient { call, key: line.key(), awaited: Awaited::Lock, is_known };
     patient.wait(waiting.as_mut()).await.map(Tried::Granted)
 }

@@ -5,16 +5,17 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::acquirer::{Acquirer, Answer};
-use super::call::{Awaited, Patient, Tried, busy};
+use super::acquirer::Answer;
+use super::call::{OneCall, Tried};
 use super::in_line::InLine;
+use super::patient::{Awaited, Patient};
 use crate::backend::Outcome;
-use crate::types::clock::{Moment, within};
+use crate::types::clock::within;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::lanes::{Lanes, Occupied};
 use crate::types::line_key::LineKey;
-use crate::types::options::{Terms, Wait};
+use crate::types::options::Wait;
 use crate::types::permit::{Family, Lane, LaneNumber};
 use crate::waiters::Heard;
 
@@ -28,52 +29,42 @@ use crate::waiters::Heard;
 ///
 /// # Cancel safety
 /// As of one lock.
-pub(super) async fn acquire_permit(
-    acquirer: &Acquirer,
-    key: LockKey,
-    terms: &Terms,
-    start: Moment,
-) -> Result<Tried, LockError> {
+pub(super) async fn acquire_permit(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockError> {
+    let OneCall { acquirer, terms, .. } = call;
     let of_all = Family::of_permit(&key);
     let is_of_all = of_all.is_some();
     let family = of_all.unwrap_or_else(|| Family::with_key(key));
     let key = family.key().clone();
     acquirer.gate.check(&key)?;
     let permits = terms.permits.count()?;
-    let call = async {
+    let acquiring = async {
         let family = family.clone();
         if is_of_all {
             let number = LaneNumber::next_of_all();
             // Its places in the queue are to be next to each other, so it asks for them at once.
             let asks = !terms.wait.can_wait();
-            return in_line(acquirer, Lane { family, number, permits }, terms, start, asks).await;
+            return in_line(call, Lane { family, number, permits }, asks).await;
         }
-        in_lane(acquirer, family, permits, terms, start).await
+        in_lane(call, family, permits).await
     };
-    let mut call = pin!(call);
+    let mut acquiring = pin!(acquiring);
     if terms.wait == Wait::Never {
-        return call.await;
+        return acquiring.await;
     }
     let awaited = if is_of_all { Awaited::AllPermits } else { Awaited::OnePermit };
-    let patient = Patient { acquirer, key: &key, terms, start, awaited, is_known: false };
-    patient.wait(call.as_mut()).await
+    let patient = Patient { call, key: &key, awaited, is_known: false };
+    patient.wait(acquiring.as_mut()).await
 }
 
-async fn in_lane(
-    acquirer: &Acquirer,
-    family: Family,
-    permits: u8,
-    terms: &Terms,
-    start: Moment,
-) -> Result<Tried, LockError> {
+async fn in_lane(call: OneCall<'_>, family: Family, permits: u8) -> Result<Tried, LockError> {
+    let OneCall { acquirer, terms, .. } = call;
     let lanes = acquirer.lanes.of(&family, permits);
     let free = lanes.try_enter();
     // A call that waited for its lane waits for a permit, too, most likely: it asks for its place at once.
     let asks = free.is_some() || !terms.wait.can_wait();
     let place = match free {
         None => {
-            let entering =
-                pin!(async { Ok(enter(acquirer, family.key(), &lanes, terms, start).await) });
+            let entering = pin!(async { Ok(enter(call, family.key(), &lanes).await) });
             acquirer.gate.while_open(family.key(), entering).await?
         }
         free => free,
@@ -82,23 +73,18 @@ async fn in_lane(
         let key = family.into_key();
         acquirer.staged(&key)?;
         acquirer.link.count(&key, Outcome::Busy);
-        return busy(acquirer, key, terms, start);
+        return call.busy(key);
     };
     let number = LaneNumber::OneOf(place.number);
-    match in_line(acquirer, Lane { family, number, permits }, terms, start, asks).await? {
+    match in_line(call, Lane { family, number, permits }, asks).await? {
         Tried::Granted(guard) => Ok(Tried::Granted(guard.in_lane(place))),
         busy @ Tried::Busy(_) => Ok(busy),
     }
 }
 
 /// Asks, if the call is not to wait at once, and waits in its line as the terms say.
-async fn in_line(
-    acquirer: &Acquirer,
-    lane: Lane,
-    terms: &Terms,
-    start: Moment,
-    asks: bool,
-) -> Result<Tried, LockError> {
+async fn in_line(call: OneCall<'_>, lane: Lane, asks: bool) -> Result<Tried, LockError> {
+    let OneCall { acquirer, terms, .. } = call;
     let line_key = LineKey::Lane(Arc::new(lane));
     let mut stake = acquirer.waiters.enter_alone(&line_key);
     if asks {
@@ -107,7 +93,7 @@ async fn in_line(
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
             Answer::Busy(found, stake) if !terms.wait.can_wait() => {
                 stake.ends(Heard::Busy);
-                return busy(acquirer, found, terms, start);
+                return call.busy(found);
             }
             Answer::Busy(found, busy) => {
                 found.log_obstacle(terms);
@@ -116,29 +102,22 @@ async fn in_line(
         }
     }
     stake.waits();
-    let in_line = InLine::new(acquirer, &line_key, terms, start, stake, asks);
+    let in_line = InLine::new(call, &line_key, stake, asks);
     Box::pin(in_line.wait()).await.map(Tried::Granted)
 }
 
 /// A lane that others of this process are in, unless they are for too long.
-async fn enter(
-    acquirer: &Acquirer,
-    key: &LockKey,
-    lanes: &Arc<Lanes>,
-    terms: &Terms,
-    start: Moment,
-) -> Option<Occupied> {
-    let backend = &acquirer.link.backend;
-    let timer = |duration| backend.timer(duration);
-    match terms.wait {
+async fn enter(call: OneCall<'_>, key: &LockKey, lanes: &Arc<Lanes>) -> Option<Occupied> {
+    let timer = |duration| call.acquirer.link.backend.timer(duration);
+    match call.terms.wait {
         Wait::Forever => lanes.enter(timer).await,
         Wait::AtMost(limit) => {
-            let rest = limit.saturating_sub(backend.now().since(start));
+            let rest = limit.saturating_sub(call.waited());
             within(|| timer(rest), lanes.enter(timer)).await.flatten()
         }
         Wait::Never => {
             // As a call for a single lock does.
-            acquirer.settled(key).await;
+            call.acquirer.settled(key).await;
             lanes.try_enter()
         }
     }

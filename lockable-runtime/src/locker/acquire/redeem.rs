@@ -3,6 +3,7 @@
 //! See "How does a ticket pass a lock to another process?" in DESIGN.md.
 
 use super::acquirer::Acquirer;
+use super::call::OneCall;
 use crate::hold::guard::LockGuard;
 use crate::telemetry::{self, Acquiring};
 use crate::types::error::LockError;
@@ -21,13 +22,13 @@ pub(crate) async fn redeem(
     ticket: &Ticket,
     terms: &Terms,
 ) -> Result<LockGuard, LockError> {
-    let reporting = acquirer.link.reporting;
-    let acquiring = Acquiring::start(reporting.show(ticket.key()).labeled(terms.label));
+    let call = OneCall { acquirer, terms, start: acquirer.link.backend.now() };
+    let acquiring = Acquiring::start(call.shown(ticket.key()));
     let mut asking = Box::pin(acquirer.redeem(ticket, terms));
     match telemetry::inside(&acquiring.span, asking.as_mut()).await {
         Ok(guard) => Ok(guard.begin(acquiring)),
         Err(error) => {
-            let error = reporting.redact(error).labeled(terms.label);
+            let error = call.redacted(error);
             acquiring.failed(&error);
             Err(error)
         }

@@ -10,12 +10,11 @@ use std::iter;
 use std::pin::pin;
 use std::task::Poll;
 
-use super::{Acquirer, Busy, Tried, acquire};
+use super::{Acquirer, Busy, OneCall, Tried, acquire};
 use crate::hold::grant::first_lost;
 use crate::hold::guard::LockGuard;
 use crate::hold::set::{LockSet, end_all};
 use crate::lease::Lease;
-use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
@@ -43,7 +42,7 @@ pub(crate) async fn acquire_all(
     }
     let start = acquirer.link.backend.now();
     let part = Terms { begin: Begin::WithTheLast, ..terms.clone() };
-    let all = All { acquirer, keys: &in_order, start, terms: part };
+    let all = All { call: OneCall { acquirer, terms: &part, start }, keys: &in_order };
     let guards = match all.rounds().await? {
         Tried::Granted(guards) => guards,
         Tried::Busy(busy) => return Ok(Tried::Busy(busy)),
@@ -56,13 +55,10 @@ pub(crate) async fn acquire_all(
 
 /// A call for several locks.
 struct All<'a> {
-    acquirer: &'a Acquirer,
+    /// With the terms of one of the locks.
+    call: OneCall<'a>,
     /// In order, each once.
     keys: &'a [LockKey],
-    /// When the call began: its limit counts from here.
-    start: Moment,
-    /// Those of one of the locks.
-    terms: Terms,
 }
 
 impl All<'_> {
@@ -81,9 +77,9 @@ impl All<'_> {
     /// All of the locks, or none: those that were taken are released before any other outcome.
     async fn round(&self) -> Result<Tried<Vec<LockGuard>>, LockError> {
         let mut held = Vec::with_capacity(self.keys.len());
-        let busy = if self.terms.permits != Permits::OneLock {
+        let busy = if self.call.terms.permits != Permits::OneLock {
             self.fill_with_permits(&mut held).await
-        } else if self.terms.wait.can_wait() {
+        } else if self.call.terms.wait.can_wait() {
             self.fill(&mut held).await.map(|()| None)
         } else {
             self.fill_in_order(&mut held).await
@@ -109,7 +105,7 @@ impl All<'_> {
     /// calls that overlap, the one that holds the largest key meets no other: one of them has all of its locks.
     async fn fill_in_order(&self, held: &mut Vec<LockGuard>) -> Result<Option<Busy>, LockError> {
         for key in self.keys {
-            match self.one(key, &self.terms).await? {
+            match self.one(key, self.call.terms).await? {
                 Tried::Granted(guard) => held.push(guard),
                 Tried::Busy(busy) => return Ok(Some(busy)),
             }
@@ -141,7 +137,7 @@ impl All<'_> {
         if let [last] = rest {
             return Ok(Some(last.clone().into()));
         }
-        let once = Terms { wait: Wait::Never, ..self.terms.clone() };
+        let once = Terms { wait: Wait::Never, ..self.call.terms.clone() };
         let tries = rest.iter().map(|key| self.one(key, &once));
         let (mut busy, mut failed, mut behind) = (None, None, Vec::new());
         for tried in join_all(tries).await {
@@ -167,7 +163,7 @@ impl All<'_> {
     ) -> Result<Option<Busy>, LockError> {
         let Some((gate, permits)) = self.keys.split_first() else { return Ok(None) };
         let Some(family) = Family::of_gate(gate) else { return Ok(None) };
-        let at_gate = Terms { permits: Permits::OneLock, ..self.terms.clone() };
+        let at_gate = Terms { permits: Permits::OneLock, ..self.call.terms.clone() };
         let about = |error: LockError| error.with_key(family.key().as_str());
         let Tried::Granted(gate) = self.one(gate, &at_gate).await.map_err(about)? else {
             return Ok(Some(family.into_key().into()));
@@ -188,7 +184,7 @@ impl All<'_> {
         held: &mut Vec<LockGuard>,
     ) -> Result<Option<Busy>, LockError> {
         let count = u32::try_from(permits.len()).unwrap_or(u32::MAX);
-        let terms = Terms { permits: Permits::OneOf(count), ..self.terms.clone() };
+        let terms = Terms { permits: Permits::OneOf(count), ..self.call.terms.clone() };
         let leases = Mutex::new(vec![gate.lease.clone()]);
         let one = async |permit| {
             let tried = self.one(permit, &terms).await;
@@ -212,7 +208,7 @@ impl All<'_> {
     /// Fails where a call that knows more permits of the key has one of those.
     async fn is_alone(&self, family: &Family, count: usize) -> Result<(), LockError> {
         let above: Vec<_> = family.members(MOST).skip(count).collect();
-        let (link, key) = (&self.acquirer.link, family.key());
+        let (link, key) = (&self.call.acquirer.link, family.key());
         let taken = link.ask(Slot::of(key), link.backend.is_any_taken(above)).await;
         let is_taken = taken.map_err(|fault| fault.about(key, &link.reporting))?;
         if is_taken { Err(family.has_more_than(count)) } else { Ok(()) }
@@ -221,12 +217,12 @@ impl All<'_> {
     /// Waits in the queue of one lock, as long as those that are held are.
     async fn wait_for(&self, key: &LockKey, held: &[LockGuard]) -> Result<LockGuard, LockError> {
         let leases = Mutex::new(held.iter().map(|guard| guard.lease.clone()).collect());
-        let tried = while_held(&leases, self.one(key, &self.terms)).await??;
+        let tried = while_held(&leases, self.one(key, self.call.terms)).await??;
         tried.granted().map_err(|busy| busy.error())
     }
 
     async fn one(&self, key: &LockKey, terms: &Terms) -> Result<Tried, LockError> {
-        acquire(self.acquirer, key.clone(), terms, self.start).await
+        acquire(self.call.acquirer, key.clone(), terms, self.call.start).await
     }
 }
 
