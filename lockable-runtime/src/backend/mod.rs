@@ -195,14 +195,21 @@ pub(crate) enum Renewed {
 }
 
 /// The answer to a request for a place in the queue.
-pub(crate) enum Enqueued {
-    Granted(Grant),
-    /// Another holder has the lock, for this long; `None` is without an end.
-    Queued {
-        remaining: Option<Duration>,
-    },
-    /// Queued as well, for a lock that is done for this long.
-    Done {
-        remaining: Option<Duration>,
-    },
+pub(crate) enum Enqueued<G = Grant> {
+    Granted(G),
+    /// Another holder has the lock.
+    Queued(Remaining),
+    /// Queued as well, for a lock that is done.
+    Done(Remaining),
+}
+
+/// How long a lock stays taken, unless that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remaining {
+    Time(Duration),
+    /// It is taken until another request ends that.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory every lock ends"))]
+    Endless,
+    /// The answer does not say it.
+    Unknown,
 }

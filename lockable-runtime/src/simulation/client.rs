@@ -178,7 +178,7 @@ impl Process {
             attempt.mark_sent(tokio_time());
             known(self, store, attempt, store.enqueue(sent(attempt)), |found| match found {
                 Enqueued::Granted(grant) => Some(grant_of(grant)),
-                Enqueued::Queued { .. } | Enqueued::Done { .. } => None,
+                Enqueued::Queued(_) | Enqueued::Done(_) => None,
             })
         };
         let ask = Ask::whole("question", attempt.slot, Does::Grows);
@@ -191,7 +191,7 @@ impl Process {
             Enqueued::Granted(grant) => {
                 Enqueued::Granted(counted(&grant, attempt, asked.sent).of_epoch(asked.epoch))
             }
-            queued @ (Enqueued::Queued { .. } | Enqueued::Done { .. }) => queued,
+            queued @ (Enqueued::Queued(_) | Enqueued::Done(_)) => queued,
         })
     }
 }

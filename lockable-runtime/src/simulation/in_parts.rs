@@ -8,8 +8,8 @@ use super::client::{SERVER, sent};
 use super::process::{Ask, Asked, NoAnswer, Process};
 use super::server::Does;
 use crate::backend::{
-    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Memory, Part, Release, Renewal, Renewed,
-    Reply, Reserved, sure,
+    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Memory, Part, Release, Remaining,
+    Renewal, Renewed, Reply, Reserved, sure,
 };
 use crate::types::clock::tokio_time;
 use crate::types::key::LockKey;
@@ -83,14 +83,14 @@ impl Process {
                 return Ok(Enqueued::Granted(grant.of_permit(Some(permit.key.clone()))));
             }
         }
-        Ok(Enqueued::Queued { remaining: None })
+        Ok(Enqueued::Queued(Remaining::Unknown))
     }
 
     async fn enqueue_one(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
-        let busy = Enqueued::Queued { remaining: None };
+        let busy = Enqueued::Queued(Remaining::Unknown);
         match self.set(attempt).await? {
             None => {}
-            Some(Acquisition::Done) => return Ok(Enqueued::Done { remaining: None }),
+            Some(Acquisition::Done) => return Ok(Enqueued::Done(Remaining::Unknown)),
             Some(_) => return Ok(busy),
         }
         let sent = tokio_time();

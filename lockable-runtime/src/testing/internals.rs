@@ -8,7 +8,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::backend::{
-    Acquisition, Attempt, Backend, Enqueued, Events, Fault, Grant, Renewal, Settings, WakeUp, open,
+    Acquisition, Attempt, Backend, Enqueued, Events, Fault, Grant, Remaining, Renewal, Settings,
+    WakeUp, open,
 };
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
@@ -45,7 +46,7 @@ pub type WakeUpOf = (String, String);
 pub enum Place {
     /// The attempt has the lock.
     Granted(GrantTo),
-    /// Another holder has the lock, for this long; `None` is without an end.
+    /// Another holder has the lock, for this long; `None` is without an end, or not known.
     Queued(Option<Duration>),
 }
 
@@ -283,9 +284,10 @@ impl Verbs {
     pub async fn enqueue(&self, attempt: &VerbAttempt) -> Result<Place, LockError> {
         Ok(match self.backend.enqueue(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)? {
             Enqueued::Granted(grant) => Place::Granted(grant_to(attempt, &grant)),
-            Enqueued::Queued { remaining } | Enqueued::Done { remaining } => {
-                Place::Queued(remaining)
+            Enqueued::Queued(Remaining::Time(time)) | Enqueued::Done(Remaining::Time(time)) => {
+                Place::Queued(Some(time))
             }
+            Enqueued::Queued(_) | Enqueued::Done(_) => Place::Queued(None),
         })
     }
 

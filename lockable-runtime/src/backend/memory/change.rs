@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::state::{Counting, Lock, Place, State, TURN};
 use crate::backend::{
-    Acquisition, Attempt, Enqueued, Events, Grant, Release, Renewal, Renewed, Reserved, WakeUp,
+    Acquisition, Attempt, Enqueued, Events, Grant, Release, Remaining, Renewal, Renewed, Reserved,
+    WakeUp,
 };
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
@@ -100,8 +101,10 @@ impl<'a> Change<'a> {
         }
         self.place.join(attempt);
         self.mark_busy(attempt);
-        let remaining = self.place.lock.as_ref().map(|lock| lock.ends.since(now));
-        if self.is_done() { Enqueued::Done { remaining } } else { Enqueued::Queued { remaining } }
+        let lock = self.place.lock.as_ref();
+        let remaining =
+            lock.map_or(Remaining::Unknown, |lock| Remaining::Time(lock.ends.since(now)));
+        if self.is_done() { Enqueued::Done(remaining) } else { Enqueued::Queued(remaining) }
     }
 
     pub(super) fn join(&mut self, attempt: &Arc<Attempt>) {

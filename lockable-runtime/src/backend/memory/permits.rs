@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Memory;
 use super::change::{Change, HandOff};
 use super::state::State;
-use crate::backend::{Acquisition, Attempt, Enqueued, Release};
+use crate::backend::{Acquisition, Attempt, Enqueued, Release, Remaining};
 use crate::types::clock::tokio_time;
 
 /// The permits that an attempt may have.
@@ -117,6 +117,6 @@ impl Permits<'_> {
             kept_for.extend(permit.kept_for());
             None::<()>
         });
-        Enqueued::Queued { remaining: kept_for.into_iter().min() }
+        Enqueued::Queued(kept_for.into_iter().min().map_or(Remaining::Unknown, Remaining::Time))
     }
 }

@@ -9,11 +9,11 @@ use super::wire::command;
 use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
 use super::wire::permits::Asker;
-use super::wire::script::{self, Call, QueueReply};
+use super::wire::script::{self, Call};
 use super::{Redis, fault};
 use crate::backend::{
     Acquisition, Attempt, Backend, Enqueued, Environment as _, Epoch, Fault, Grant, Release,
-    Renewal, Renewed, Reply,
+    Remaining, Renewal, Renewed, Reply,
 };
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
@@ -261,7 +261,7 @@ impl Request for Enqueue<'_> {
         let Self { router, attempt } = *self;
         router.topology.listen_for(attempt).await;
         if attempt.is_withdrawn() {
-            return Ok(Enqueued::Queued { remaining: None });
+            return Ok(Enqueued::Queued(Remaining::Unknown));
         }
         let sent = boot_time();
         attempt.mark_sent(sent);
@@ -275,11 +275,11 @@ impl Request for Enqueue<'_> {
         };
         let (place, permit) = place.map_err(|failed| failed.map(words))?;
         Ok(match place {
-            QueueReply::Granted { fence } => {
+            Enqueued::Granted(fence) => {
                 Enqueued::Granted(Grant::answered(attempt, fence, sent).of_permit(permit))
             }
-            QueueReply::Queued { remaining } => Enqueued::Queued { remaining },
-            QueueReply::Done { remaining } => Enqueued::Done { remaining },
+            Enqueued::Queued(remaining) => Enqueued::Queued(remaining),
+            Enqueued::Done(remaining) => Enqueued::Done(remaining),
         })
     }
 
@@ -294,7 +294,7 @@ impl Request for Enqueue<'_> {
                 return Ok(Enqueued::Granted(grant.of_permit(Some(attempt.key.clone()))));
             }
         }
-        Ok(Enqueued::Queued { remaining: None })
+        Ok(Enqueued::Queued(Remaining::Unknown))
     }
 }
 

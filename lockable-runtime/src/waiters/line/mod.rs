@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub(crate) use self::parts::{Actions, Behind, Ending, Granted, Heard, Waiter};
 use self::parts::{Place, Turn};
-use crate::backend::{Attempt, Enqueued, Fault, Grant};
+use crate::backend::{Attempt, Enqueued, Fault, Grant, Remaining};
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::owner::OwnerToken;
@@ -167,23 +167,22 @@ impl<C> Line<C> {
         match answer {
             Enqueued::Granted(_) if is_leftover => return Actions::release(attempt),
             Enqueued::Granted(grant) => return self.begin(attempt, grant, now),
-            Enqueued::Queued { remaining } | Enqueued::Done { remaining }
-                if self.waits_as(attempt) =>
-            {
-                let pause = remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL);
+            Enqueued::Queued(remaining) | Enqueued::Done(remaining) if self.waits_as(attempt) => {
+                let pause = match remaining {
+                    Remaining::Time(time) => RECHECK_INTERVAL.min(*time),
+                    Remaining::Endless | Remaining::Unknown => RECHECK_INTERVAL,
+                };
                 let place = self.place.as_mut();
                 let asks_again = place.is_some_and(|it| mem::take(&mut it.is_woken_again));
                 self.due = Some(if asks_again { now } else { now.after(pause) });
             }
-            Enqueued::Queued { .. } | Enqueued::Done { .. } => {}
+            Enqueued::Queued(_) | Enqueued::Done(_) => {}
         }
         self.answers();
         match answer {
             _ if is_leftover => Actions::withdraw(attempt),
-            Enqueued::Done { .. } if self.waits_as(attempt) => self.done(),
-            Enqueued::Done { .. } | Enqueued::Granted(_) | Enqueued::Queued { .. } => {
-                Actions::default()
-            }
+            Enqueued::Done(_) if self.waits_as(attempt) => self.done(),
+            Enqueued::Done(_) | Enqueued::Granted(_) | Enqueued::Queued(_) => Actions::default(),
         }
     }
 

@@ -12,8 +12,8 @@ use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::permits::{Asker, Found};
-use crate::backend::redis::wire::script::{self, Call, Counted, QueueReply};
-use crate::backend::{Acquisition, Attempt, Fault, Grant, Reserved};
+use crate::backend::redis::wire::script::{self, Call, Counted};
+use crate::backend::{Acquisition, Attempt, Enqueued, Fault, Grant, Reserved};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
@@ -84,7 +84,7 @@ async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<Acqu
         .run(asker.enqueue(&connection.names))
         .await
         .map_err(|failed| failed.map(words))?;
-    let (QueueReply::Granted { fence }, permit) = found else {
+    let (Enqueued::Granted(fence), permit) = found else {
         connection.run(asker.leave(&connection.names)).await?;
         return Ok(Acquisition::Busy);
     };

@@ -16,7 +16,7 @@ use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::{Failed, Meaning};
 use crate::backend::redis::wire::script::{self, Call, Names, Read};
 use crate::backend::{
-    Acquisition, Attempt, Enqueued, Fault, Grant, Release, Renewal, Renewed, Reserved,
+    Acquisition, Attempt, Enqueued, Fault, Grant, Release, Remaining, Renewal, Renewed, Reserved,
 };
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
@@ -44,11 +44,11 @@ impl Router {
     /// makes it last, as a place in the queue that is granted does, and the lease counts from there. Its fencing token is
     /// counted within that lease, while the lock is held, which the last check shows.
     pub(crate) async fn enqueue_in_parts(&self, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
-        let busy = Enqueued::Queued { remaining: None };
+        let busy = Enqueued::Queued(Remaining::Unknown);
         match self.set(attempt).await? {
             Locked::Own => {}
             Locked::Busy => return Ok(busy),
-            Locked::Done => return Ok(Enqueued::Done { remaining: None }),
+            Locked::Done => return Ok(Enqueued::Done(Remaining::Unknown)),
         }
         let sent = boot_time();
         let renewal = Renewal::new(attempt, Some(attempt.ttl), sent);

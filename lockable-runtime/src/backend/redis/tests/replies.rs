@@ -17,10 +17,10 @@ use crate::backend::redis::wire::command::{Locked, integer, is_own, locked};
 use crate::backend::redis::wire::delete::{Delete, Deleted};
 use crate::backend::redis::wire::meaning::Meaning;
 use crate::backend::redis::wire::permits::{Asker, Found};
-use crate::backend::redis::wire::script::{self, Call, Names, QueueReply, Read};
+use crate::backend::redis::wire::script::{self, Call, Names, Read};
 use crate::backend::redis::wire::server::{self, Mode};
 use crate::backend::redis::wire::tracking::{Reads, Shown};
-use crate::backend::{Attempt, Renewal};
+use crate::backend::{Attempt, Enqueued, Renewal};
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
@@ -196,12 +196,12 @@ proptest! {
     #[test]
     fn only_a_list_of_three_is_a_turn(reply in reply()) {
         let attempt = attempt();
-        if let Ok(QueueReply::Granted { .. }) = read(script::enqueue(&names(), &attempt), &reply) {
+        if let Ok(Enqueued::Granted(_)) = read(script::enqueue(&names(), &attempt), &reply) {
             prop_assert_eq!(naturals(&reply, 3).map(|numbers| numbers[0]), Some(1), "{:?}", reply);
         }
         let lane = lane();
         let asker = Asker { attempt: &attempt, lane: &lane };
-        if let Ok((QueueReply::Granted { .. }, permit)) = read(asker.enqueue(&names()), &reply) {
+        if let Ok((Enqueued::Granted(_), permit)) = read(asker.enqueue(&names()), &reply) {
             prop_assert!(naturals(&reply, 3).is_some(), "{:?}", reply);
             let is_of_lane = permit.is_some_and(|permit| lane.members().any(|one| one == permit));
             prop_assert!(is_of_lane, "{:?}", reply);

@@ -4,10 +4,10 @@ use ::redis::{Cmd, RedisResult, Value};
 
 use super::command::{integer, integers, millis, natural, unexpected};
 use super::script::{
-    Call, Names, QueueReply, Read, add_place, obstacle_behind, remaining, reserved,
+    Call, Names, Read, add_place, obstacle_behind, or_endless, remaining, reserved,
 };
 use super::source::Script;
-use crate::backend::Attempt;
+use crate::backend::{Attempt, Enqueued, Reserved};
 use crate::types::key::LockKey;
 use crate::types::permit::Lane;
 
@@ -83,18 +83,18 @@ impl<'a> Asker<'a> {
     pub(crate) fn enqueue(
         self,
         names: &Names,
-    ) -> Call<impl Read<(QueueReply, Option<LockKey>)> + use<'a>> {
+    ) -> Call<impl Read<(Enqueued<Reserved>, Option<LockKey>)> + use<'a>> {
         let mut command = self.one_of(names);
         add_place(&mut command, self.attempt);
         let read = move |reply: Value| {
             let mut reply = reply.extract_error()?;
             if let Ok([number @ 1..=i64::MAX, first, time]) = integers(&reply) {
                 let permit = self.lane.family.member(self.number(natural(number)?)?);
-                return Ok((QueueReply::Granted { fence: reserved([first, time])? }, Some(permit)));
+                return Ok((Enqueued::Granted(reserved([first, time])?), Some(permit)));
             }
             self.attempt.mark_busy(&obstacle_behind(&mut reply), None);
             let [0, kept_for] = integers(&reply)? else { return Err(unexpected()) };
-            Ok((QueueReply::Queued { remaining: remaining(kept_for) }, None))
+            Ok((Enqueued::Queued(or_endless(remaining(kept_for))), None))
         };
         Call { command, read }
     }

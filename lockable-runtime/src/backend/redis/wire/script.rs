@@ -10,7 +10,7 @@ use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult, ServerErrorKind, Val
 
 use super::command::{integer, integers, millis, natural, unexpected};
 use super::source::Script;
-use crate::backend::{Attempt, Release, Renewal, Renewed, Reserved};
+use crate::backend::{Attempt, Enqueued, Release, Remaining, Renewal, Renewed, Reserved};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::FENCE_LIFE;
@@ -202,32 +202,26 @@ fn arg(command: &mut Cmd, argument: impl ::redis::ToRedisArgs) {
     command.arg(argument);
 }
 
-/// The result of asking for a place.
-pub(crate) enum QueueReply {
-    Granted { fence: Reserved },
-    Queued { remaining: Option<Duration> },
-    Done { remaining: Option<Duration> },
-}
-
 /// Acquires a lock whose turn has come to the attempt, or queues the attempt.
 pub(crate) fn enqueue<'a>(
     names: &Names,
     attempt: &'a Attempt,
-) -> Call<impl Read<QueueReply> + use<'a>> {
+) -> Call<impl Read<Enqueued<Reserved>> + use<'a>> {
     let mut command = names.with_companions(Script::Enqueue, attempt);
     command.arg(attempt.owner.as_ref());
     add_place(&mut command, attempt);
     let read = |reply: Value| {
         let mut reply = reply.extract_error()?;
         if let Ok([1, first, time]) = integers(&reply) {
-            return Ok(QueueReply::Granted { fence: reserved([first, time])? });
+            return Ok(Enqueued::Granted(reserved([first, time])?));
         }
         let obstacle = obstacle_behind(&mut reply);
         let [0, millis] = integers(&reply)? else { return Err(unexpected()) };
         let remaining = remaining(millis);
         attempt.mark_busy(&obstacle, remaining);
+        let remaining = or_endless(remaining);
         let is_done = is_done(&obstacle);
-        Ok(if is_done { QueueReply::Done { remaining } } else { QueueReply::Queued { remaining } })
+        Ok(if is_done { Enqueued::Done(remaining) } else { Enqueued::Queued(remaining) })
     };
     Call { command, read }
 }
@@ -245,6 +239,10 @@ pub(super) fn add_place(command: &mut Cmd, attempt: &Attempt) {
 /// A negative number is without an end.
 pub(super) fn remaining(millis: i64) -> Option<Duration> {
     u64::try_from(millis).ok().map(Duration::from_millis)
+}
+
+pub(super) fn or_endless(remaining: Option<Duration>) -> Remaining {
+    remaining.map_or(Remaining::Endless, Remaining::Time)
 }
 
 /// Takes the value of a lock that no holder has off the end of a reply that is no grant; empty where there is none.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::backend::Reserved;
+use crate::backend::{Remaining, Reserved};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 
@@ -43,7 +43,7 @@ fn sent_once() -> Arc<Attempt> {
 /// How long a try is waited for.
 const DEADLINE: Duration = Duration::from_secs(1);
 
-const BUSY: Enqueued = Enqueued::Queued { remaining: None };
+const BUSY: Enqueued = Enqueued::Queued(Remaining::Unknown);
 
 impl Case {
     fn after(&mut self, millis: u64) -> Moment {

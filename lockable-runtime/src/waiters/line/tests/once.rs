@@ -2,7 +2,7 @@
 
 use super::*;
 
-const DONE: Enqueued = Enqueued::Done { remaining: Some(Duration::from_secs(60)) };
+const DONE: Enqueued = Enqueued::Done(Remaining::Time(Duration::from_secs(60)));
 
 fn refused(actions: &Actions<&'static str>) -> Vec<&'static str> {
     let Some((fault, waiters)) = &actions.refuse else { return Vec::new() };

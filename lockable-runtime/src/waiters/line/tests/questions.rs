@@ -23,12 +23,18 @@ fn no_call_no_question() {
 
 #[test]
 fn a_queued_line_asks_when_the_holders_lease_ends() {
-    for (remaining, due) in [(None, 800), (Some(5_000), 800), (Some(300), 300)] {
+    let time = |millis| Remaining::Time(Duration::from_millis(millis));
+    let of_answers = [
+        (Remaining::Unknown, 800),
+        (Remaining::Endless, 800),
+        (time(5_000), 800),
+        (time(300), 300),
+    ];
+    for (remaining, due) in of_answers {
         let mut case = case();
         case.joins(0, "first");
         let place = case.asks(&sent());
-        let remaining = remaining.map(Duration::from_millis);
-        assert!(is_nothing(&case.answered(&place, &Enqueued::Queued { remaining })));
+        assert!(is_nothing(&case.answered(&place, &Enqueued::Queued(remaining))));
         assert_eq!(case.due_in(), Some(Duration::from_millis(due)));
         assert!(matches!(case.line.heard, Heard::Busy));
     }
