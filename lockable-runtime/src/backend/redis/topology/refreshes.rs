@@ -45,7 +45,7 @@ impl Slots {
     /// Asks the masters, or where most of them give no answer, the replicas and what the others name as well. Returns
     /// whether a slot was elsewhere.
     async fn refresh(&self) -> Result<bool, Fault> {
-        let masters = self.table().masters();
+        let masters = self.table.lock().masters();
         if masters.is_empty() {
             return self.refresh_by_seeds().await;
         }
@@ -93,7 +93,7 @@ impl Slots {
     /// The nodes that may have the slots of masters that give no answer: those that the maps name, which may have come
     /// since the last refresh, and the replicas that earlier ones named.
     fn others(&self, maps: &[Map], asked: &[Arc<Server>]) -> Vec<Endpoint> {
-        let table = self.table();
+        let table = self.table.lock();
         let shards = maps.iter().flatten();
         let named = shards.flat_map(|shard| iter::once(&shard.master).chain(&shard.replicas));
         let mut others: Vec<Endpoint> = Vec::new();
@@ -117,7 +117,7 @@ impl Slots {
     /// Takes in what most of the maps say. The votes are counted outside of the table's lock.
     fn learn(&self, maps: &[Map]) -> bool {
         let named: Vec<_> = undisputed(maps).collect();
-        let news = self.table().news(named.into_iter(), boot_time());
+        let news = self.table.lock().news(named.into_iter(), boot_time());
         self.change(|table, now| {
             table.set_replicas(maps);
             table.apply(&news, now)

@@ -24,7 +24,7 @@ impl Seats {
     pub(crate) fn server(&self, slot: Slot) -> Option<Arc<Server>> {
         match self {
             Self::One(server) => Some(Arc::clone(server)),
-            Self::Shared(slots) => slots.table().owner(slot).cloned(),
+            Self::Shared(slots) => slots.table.lock().owner(slot).cloned(),
         }
     }
 
@@ -32,7 +32,7 @@ impl Seats {
     pub(super) fn servers(&self) -> Vec<Arc<Server>> {
         match self {
             Self::One(server) => vec![Arc::clone(server)],
-            Self::Shared(slots) => slots.table().masters(),
+            Self::Shared(slots) => slots.table.lock().masters(),
         }
     }
 
@@ -45,7 +45,7 @@ impl Seats {
     pub(crate) fn server_at(&self, endpoint: &Endpoint, slot: Slot) -> Arc<Server> {
         match self {
             Self::One(server) => Arc::clone(server),
-            Self::Shared(slots) => slots.table_mut().server_at(endpoint, slot),
+            Self::Shared(slots) => slots.table.lock().server_at(endpoint, slot),
         }
     }
 
@@ -53,7 +53,7 @@ impl Seats {
     pub(super) fn moved_at(&self, slot: Slot) -> Moment {
         match self {
             Self::One(_) => Moment::default(),
-            Self::Shared(slots) => slots.table().moved_at(slot),
+            Self::Shared(slots) => slots.table.lock().moved_at(slot),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A table of all slots: the nodes of a cluster, and what this process does when one of them changes.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use super::pace::Pace;
 use super::table::{Changes, Table};
@@ -8,6 +8,7 @@ use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::reports::ServerSeats;
 use crate::types::clock::{Moment, boot_time};
+use crate::types::mutex::Mutex;
 use crate::types::slot::{SLOTS, Slot};
 
 /// The nodes of a cluster, each with its slots and its connections.
@@ -15,7 +16,7 @@ pub(crate) struct Slots {
     pub(super) opener: Opener,
     /// The nodes in the URL, which know the others.
     pub(super) seeds: Vec<Endpoint>,
-    table: RwLock<Table>,
+    pub(super) table: Mutex<Table>,
     /// Of the requests which node has which slots.
     pub(super) pace: Pace,
     pub(super) this: Weak<Self>,
@@ -28,7 +29,7 @@ impl Slots {
             let seats_of =
                 move |number| Arc::new(NodeSeats { slots: Weak::clone(&slots), number }) as _;
             Self {
-                table: RwLock::new(Table::new(opener.clone(), Box::new(seats_of))),
+                table: Mutex::new(Table::new(opener.clone(), Box::new(seats_of))),
                 opener,
                 seeds,
                 pace: Pace::default(),
@@ -40,7 +41,7 @@ impl Slots {
     /// Makes a change that nodes have reported. What was known of the slots that changed hands counts no more: their
     /// fence counters are seeded again, and their leases checked.
     pub(super) fn change(&self, change: impl FnOnce(&mut Table, Moment) -> Changes) {
-        let changes = change(&mut self.table_mut(), boot_time());
+        let changes = change(&mut self.table.lock(), boot_time());
         for server in &changes.left {
             server.abandon();
         }
@@ -60,15 +61,6 @@ impl Slots {
             events.on_connected(&|slot| moved.get(slot.index()).is_some_and(|moved| *moved));
         }
     }
-
-    pub(super) fn table(&self) -> RwLockReadGuard<'_, Table> {
-        // Every change leaves a sound table at each of its steps, so a panic elsewhere does no harm.
-        self.table.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
-        self.table.write().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The seats of one node, by its number.
@@ -80,7 +72,7 @@ struct NodeSeats {
 impl ServerSeats for NodeSeats {
     fn have(&self, slot: Slot) -> bool {
         let is_it =
-            |slots: &Slots| slots.table().owner(slot).map(|it| it.number) == Some(self.number);
+            |slots: &Slots| slots.table.lock().owner(slot).map(|it| it.number) == Some(self.number);
         self.slots.upgrade().is_some_and(|slots| is_it(&slots))
     }
 
