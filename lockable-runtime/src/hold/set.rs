@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::hold::grant::{Grant, first_lost};
 use crate::hold::guard::LockGuard;
-use crate::hold::ticket::Made;
+use crate::hold::ticket::Passed;
 use crate::lease::Lease;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
@@ -115,7 +115,9 @@ impl LockSet {
         let made = join_all(self.guards.into_iter().map(|guard| guard.pass(ttl))).await;
         // After an error the tickets that were made are dropped here, which releases their locks.
         let made = made.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(made.into_iter().map(Made::into_ticket).collect())
+        let (tickets, passed): (_, Vec<_>) = made.into_iter().unzip();
+        passed.into_iter().for_each(Passed::stays);
+        Ok(tickets)
     }
 }
 

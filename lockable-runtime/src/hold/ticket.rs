@@ -77,10 +77,12 @@ impl LockGuard {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn into_ticket(self, ttl: Duration) -> Result<Ticket, IntoTicketError> {
-        self.pass(ttl).await.map(Made::into_ticket)
+        let (ticket, passed) = self.pass(ttl).await?;
+        passed.stays();
+        Ok(ticket)
     }
 
-    pub(super) async fn pass(self, ttl: Duration) -> Result<Made, IntoTicketError> {
+    pub(super) async fn pass(self, ttl: Duration) -> Result<(Ticket, Passed), IntoTicketError> {
         let ttl = match passable(&self.lease, ttl) {
             Ok(ttl) => ttl,
             Err(error) => return Err(IntoTicketError::new(error, Some(self))),
@@ -90,7 +92,7 @@ impl LockGuard {
         let ticket = Ticket::new(store, held.key.clone(), token, held.owner.clone());
         let owner = ticket.owner();
         let passed = self.pass_to(owner, ttl).await?;
-        Ok(Made { ticket, passed })
+        Ok((ticket, passed))
     }
 
     /// Ends the hold here, and leaves the lock taken under this owner token.
@@ -135,19 +137,6 @@ impl LockGuard {
         self.passing = None;
         self.lease.passes(false);
         self
-    }
-}
-
-/// A ticket whose lock is released if this is dropped.
-pub(super) struct Made {
-    ticket: Ticket,
-    passed: Passed,
-}
-
-impl Made {
-    pub(super) fn into_ticket(self) -> Ticket {
-        self.passed.stays();
-        self.ticket
     }
 }
 
