@@ -111,9 +111,8 @@ impl<K: Keys> LockRequest<K> {
     ///   [`Lease::ending_within`](crate::Lease::ending_within) returns before the end if renewals fail.
     /// - With `memory://` a lease is renewed on the runtime that acquired it, and ends when that runtime is blocked
     ///   or has ended.
-    pub fn renew(mut self) -> Self {
-        self.terms.renew = true;
-        self
+    pub fn renew(self) -> Self {
+        self.set(|terms| terms.renew = true)
     }
 
     /// Limits how long a renewed lock is held, from its grant; no limit by default.
@@ -122,9 +121,8 @@ impl<K: Keys> LockRequest<K> {
     /// held by hand is not renewed any more, and its [`lost`](crate::Lease::lost) signal fires.
     /// [`Lease::ending_within`](crate::Lease::ending_within) returns before the limit. Needs
     /// [`renew`](LockRequest::renew).
-    pub fn max_hold(mut self, most: Duration) -> Self {
-        self.terms.max_hold = Some(most);
-        self
+    pub fn max_hold(self, most: Duration) -> Self {
+        self.set(|terms| terms.max_hold = Some(most))
     }
 
     /// Sets the shortest time that the lock is taken, from its grant; at most `expire`.
@@ -132,9 +130,8 @@ impl<K: Keys> LockRequest<K> {
     /// An earlier release returns at once, and leaves the lock taken for the rest, whatever the outcome of the
     /// work. So a scheduled job runs once although the clocks that trigger it on several machines differ. If calls
     /// wait, the lock then stays reserved for the queue until its first waiter acquires it, for at most one second.
-    pub fn min_hold(mut self, least: Duration) -> Self {
-        self.terms.min_hold = Some(least);
-        self
+    pub fn min_hold(self, least: Duration) -> Self {
+        self.set(|terms| terms.min_hold = Some(least))
     }
 
     /// Limits the wait for a lock that another holder has; no limit by default.
@@ -151,24 +148,21 @@ impl<K: Keys> LockRequest<K> {
     ///
     /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) never wait, and refuse this
     /// option.
-    pub fn wait(mut self, limit: Duration) -> Self {
-        self.terms.wait = Wait::AtMost(limit);
-        self
+    pub fn wait(self, limit: Duration) -> Self {
+        self.set(|terms| terms.wait = Wait::AtMost(limit))
     }
 
     /// Passes the lock to another process after this holder, if one waits: slower, but fair from holder to holder.
     ///
     /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) have no turn, and refuse
     /// this option.
-    pub fn fair(mut self) -> Self {
-        self.terms.fair = true;
-        self
+    pub fn fair(self) -> Self {
+        self.set(|terms| terms.fair = true)
     }
 
     /// Sets what happens to the body of [`run`](LockRequest::run) when the lock is lost; it is stopped by default.
-    pub fn on_lost(mut self, on_lost: OnLost) -> Self {
-        self.terms.on_lost = on_lost;
-        self
+    pub fn on_lost(self, on_lost: OnLost) -> Self {
+        self.set(|terms| terms.on_lost = on_lost)
     }
 
     /// Sets the label of this lock for [telemetry](crate::telemetry); the attribute sets its key template.
@@ -189,9 +183,8 @@ impl<K: Keys> LockRequest<K> {
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
-    pub fn label(mut self, lock: &'static str) -> Self {
-        self.terms.label = Label::by_hand(lock);
-        self
+    pub fn label(self, lock: &'static str) -> Self {
+        self.set(|terms| terms.label = Label::by_hand(lock))
     }
 
     /// Checks the request without sending anything; what it refuses is refused at every call.
@@ -228,6 +221,11 @@ impl<K: Keys> LockRequest<K> {
     /// For a ticket, which has its lock already.
     pub(super) fn redeeming(self) -> Self {
         self.with(Terms::redeem)
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Terms)) -> Self {
+        change(&mut self.terms);
+        self
     }
 
     /// Changes the terms; the first mistake stays.
@@ -326,9 +324,8 @@ impl LockRequest {
     ///
     /// [`run`](LockRequest::run) releases the lock as always, whatever its body returns: it does not know what a good
     /// end is. The attribute's option `once` does.
-    pub fn once(mut self) -> Self {
-        self.terms.once = Some(Once::ByHand);
-        self
+    pub fn once(self) -> Self {
+        self.set(|terms| terms.once = Some(Once::ByHand))
     }
 
     /// Acquires one of `count` permits of the key: that is how many holders it has at a time, in all processes.
