@@ -47,7 +47,7 @@ impl Pause {
 /// When the system gives no randomness.
 pub(crate) fn token(length: Ttl, reason: &Reason) -> Result<OwnerToken, LockError> {
     let (drawn, end) = (OwnerToken::draw(None)?, SystemTime::now() + length.duration());
-    Ok(drawn.of_pause(&utc(end).to_string(), reason))
+    Ok(drawn.of_pause(&utc(end), reason))
 }
 
 /// # Errors

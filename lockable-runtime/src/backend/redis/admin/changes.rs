@@ -58,7 +58,7 @@ struct Tracked {
 impl Tracked {
     /// `None` where the server tracks nothing for this user, or the slot of the key moves.
     async fn open(opener: &Opener, key: &LockKey) -> Result<Option<Self>, Fault> {
-        let connection = Connection::open(opener.clone(), true).await?;
+        let connection = Box::pin(Connection::open(opener.clone(), true)).await?;
         let value = Cmd::new().arg("PTTL").arg(key.as_str()).to_owned();
         let queue = Cmd::new().arg("LLEN").arg(opener.namespace.queue(key)).to_owned();
         let reads = [value, queue].into_iter().flat_map(|read| [tracking::caching(), read]);

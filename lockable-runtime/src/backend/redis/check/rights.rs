@@ -63,20 +63,18 @@ fn tried(channels: Channels, role: Role) -> Vec<&'static str> {
     match role {
         Role::App => of_app(channels).collect(),
         Role::Operator => of_app(channels).chain(LOOKED).collect(),
-        Role::Reader => {
-            LOOKED.into_iter().chain(kind(channels).of_reader.iter().copied()).collect()
-        }
+        Role::Reader => LOOKED.into_iter().chain(kind(channels).reader.iter().copied()).collect(),
     }
 }
 
 /// What differs between a server and a node of a cluster.
 struct Kind {
     /// What an app tries besides.
-    of_app: &'static [&'static str],
+    app: &'static [&'static str],
     /// What a reader may do besides, and an app may too.
-    of_reader: &'static [&'static str],
+    reader: &'static [&'static str],
     /// The rights that wake-ups need, and nothing else does.
-    of_wake_ups: &'static [&'static str],
+    wake_ups: &'static [&'static str],
 }
 
 /// Permits need `mget` and `exists`; on a server so do locks that are freed together, and fence counters that are seeded
@@ -84,18 +82,18 @@ struct Kind {
 fn kind(channels: Channels) -> Kind {
     match channels {
         Channels::Plain => Kind {
-            of_app: &[
+            app: &[
                 "mget LOCK",
                 "copy FENCE QUEUE",
                 "exists QUEUE",
                 "publish CHANNEL probe",
                 "pubsub|numsub CHANNEL",
             ],
-            of_reader: &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
-            of_wake_ups: &["+publish", "+subscribe", "+pubsub|numsub"],
+            reader: &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
+            wake_ups: &["+publish", "+subscribe", "+pubsub|numsub"],
         },
         Channels::Sharded => Kind {
-            of_app: &[
+            app: &[
                 "spublish CHANNEL probe",
                 "pubsub|shardnumsub CHANNEL",
                 "sunsubscribe CHANNEL",
@@ -105,14 +103,8 @@ fn kind(channels: Channels) -> Kind {
                 "exists LOCK",
                 "publish REVOKED probe",
             ],
-            of_reader: &[
-                "pttl LOCK",
-                "time",
-                "pubsub|shardnumsub CHANNEL",
-                "asking",
-                "cluster|slots",
-            ],
-            of_wake_ups: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
+            reader: &["pttl LOCK", "time", "pubsub|shardnumsub CHANNEL", "asking", "cluster|slots"],
+            wake_ups: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
         },
     }
 }
@@ -124,7 +116,7 @@ const POLLS: (Severity, &str) = (
 );
 
 fn of_app(channels: Channels) -> impl Iterator<Item = &'static str> {
-    TRIED.into_iter().chain(kind(channels).of_app.iter().copied())
+    TRIED.into_iter().chain(kind(channels).app.iter().copied())
 }
 
 /// What only lockers try that wait for replicas.
@@ -244,7 +236,7 @@ impl Missing {
 
     /// Whether wake-ups need this right, and nothing else does.
     fn is_of_wake_ups(&self, rule: &str) -> bool {
-        kind(self.channels).of_wake_ups.contains(&rule) || rule.starts_with('&')
+        kind(self.channels).wake_ups.contains(&rule) || rule.starts_with('&')
     }
 
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {

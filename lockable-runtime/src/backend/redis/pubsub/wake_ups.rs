@@ -270,7 +270,9 @@ impl Subscribed {
             }
         }
         drop(state);
-        refused.iter().for_each(|fault| self.unheard(fault));
+        if let Some(fault) = refused {
+            self.unheard(&fault);
+        }
         if is_elsewhere {
             self.opener.reports.doubted();
         }

@@ -41,9 +41,9 @@ fn steps(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
         return trial::others(session, probe, mode);
     }
     let is_node = target.node.is_some();
-    let mut more = if is_node { Vec::new() } else { trial::meetings(&probe.names, "") };
-    more.push(Step::script(trial::BY_TEXT, command::empty_script()));
-    let mut steps = trial::steps(probe, more);
+    let mut extra = if is_node { Vec::new() } else { trial::meetings(&probe.names, "") };
+    extra.push(Step::script(trial::BY_TEXT, command::empty_script()));
+    let mut steps = trial::steps(probe, extra);
     steps.extend(trial::others(session, probe, mode));
     if opener.is_for_confirming {
         steps.push(Step::command(trial::WAITING, command::wait(0, WAIT)));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult, ServerErrorKind, Value};
+use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult, ServerErrorKind, ToRedisArgs, Value};
 
 use super::command::{integer, integers, millis, natural, unexpected};
 use super::source::Script;
@@ -188,9 +188,9 @@ pub(crate) fn free_all(
 ) -> Call<impl Read<Vec<bool>> + use<>> {
     let count = attempts.len();
     let mut command = names.call(Script::FreeAll, 2 * count, count);
-    attempts.iter().for_each(|attempt| arg(&mut command, attempt.key.as_str()));
-    attempts.iter().for_each(|attempt| arg(&mut command, names.namespace.queue(&attempt.key)));
-    attempts.iter().for_each(|attempt| arg(&mut command, attempt.owner.as_ref()));
+    add_all(&mut command, attempts.iter().map(|attempt| attempt.key.as_str()));
+    add_all(&mut command, attempts.iter().map(|attempt| names.namespace.queue(&attempt.key)));
+    add_all(&mut command, attempts.iter().map(|attempt| attempt.owner.as_ref()));
     let read = move |reply: Value| {
         let freed = Vec::<bool>::from_redis_value(reply.extract_error()?)?;
         if freed.len() == count { Ok(freed) } else { Err(unexpected()) }
@@ -198,8 +198,10 @@ pub(crate) fn free_all(
     Call { command, read }
 }
 
-fn arg(command: &mut Cmd, argument: impl ::redis::ToRedisArgs) {
-    command.arg(argument);
+fn add_all(command: &mut Cmd, arguments: impl Iterator<Item = impl ToRedisArgs>) {
+    for argument in arguments {
+        command.arg(argument);
+    }
 }
 
 /// Acquires a lock whose turn has come to the attempt, or queues the attempt.
@@ -274,7 +276,7 @@ pub(crate) type Found = Vec<Result<Renewed, RedisError>>;
 pub(crate) fn renew(names: &Names, renewals: &[Renewal]) -> Call<impl Read<Found> + use<>> {
     let count = renewals.len();
     let mut command = names.call(Script::Renew, count, 2 * count);
-    renewals.iter().for_each(|renewal| arg(&mut command, renewal.attempt.key.as_str()));
+    add_all(&mut command, renewals.iter().map(|renewal| renewal.attempt.key.as_str()));
     for Renewal { attempt, ttl } in renewals {
         command.arg(attempt.owner.as_ref()).arg(ttl.map_or(0, |ttl| millis(ttl.duration())));
     }
@@ -341,7 +343,7 @@ pub(crate) fn seed<'a>(
 ) -> Call<impl Read<Counted> + use<'a>> {
     let mut command = names.call(Script::Seed, 1 + others.len(), 1);
     command.arg(names.namespace.fence(attempt.slot));
-    others.iter().for_each(|slot| arg(&mut command, names.namespace.fence(*slot)));
+    add_all(&mut command, others.iter().map(|slot| names.namespace.fence(*slot)));
     command.arg(millis(attempt.ttl.fence_life()));
     Call { command, read: |reply: Value| counted(&reply, others) }
 }
@@ -362,9 +364,9 @@ pub(crate) fn meet(names: &Names, tried: &[Arc<Attempt>]) -> Cmd {
     let [first, ..] = tried else { return Cmd::new() };
     let mut command = names.call(Script::Meet, tried.len() + 2, tried.len());
     command.arg(first.key.as_str());
-    tried.iter().for_each(|attempt| arg(&mut command, names.namespace.fence(attempt.slot)));
+    add_all(&mut command, tried.iter().map(|attempt| names.namespace.fence(attempt.slot)));
     command.arg(names.namespace.queue(&first.key));
-    tried.iter().for_each(|attempt| arg(&mut command, attempt.owner.as_ref()));
+    add_all(&mut command, tried.iter().map(|attempt| attempt.owner.as_ref()));
     command
 }
 
