@@ -26,7 +26,7 @@ pub(super) async fn ask(server: &Server, command: &Cmd) -> Result<Value, Fault> 
 
 /// An error that the server answered.
 pub(super) fn fault(opener: &Opener, error: &RedisError) -> Fault {
-    fault::of_look(&opener.server, error, opener.channels)
+    fault::About::Looking(opener.channels).fault(&opener.server, error)
 }
 
 /// The reply to the only command.

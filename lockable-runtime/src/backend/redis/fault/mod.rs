@@ -29,68 +29,52 @@ use crate::types::slot::Slot;
 
 /// An error of the connection, or one that the server answered.
 pub(crate) fn of(server: &str, error: &RedisError) -> Fault {
-    of_missing(server, error, "")
+    About::Locks.fault(server, error)
 }
 
-/// The same about something that locks need: `otherwise` is the advice where a refusal has none.
-pub(crate) fn of_missing(server: &str, error: &RedisError, otherwise: &'static str) -> Fault {
-    let (kind, cause, advice) = explain(error);
-    let is_bare = kind == LockErrorKind::Refused && advice.is_empty();
-    let advice = if is_bare { otherwise } else { advice };
-    in_words(server, error, (kind, cause, advice))
+/// What an error is about, as far as the advice depends on that.
+#[derive(Clone, Copy)]
+pub(crate) enum About {
+    Locks,
+    /// What locks need of a server, or of a node of a cluster; the advice is for a refusal that has none.
+    Need {
+        is_node: bool,
+        otherwise: &'static str,
+    },
+    /// Looking at locks.
+    Looking(Channels),
+    /// Logging in; the advice is for a login that is refused and not in the URL.
+    Login(&'static str),
+    /// Waiting for replicas.
+    Confirming,
 }
 
-/// An error about something that locks need of a node of a cluster.
-pub(crate) fn of_missing_at_node(
-    server: &str,
-    error: &RedisError,
-    otherwise: &'static str,
-) -> Fault {
-    if !is_missing_right(error) {
-        return of_missing(server, error, otherwise);
+impl About {
+    pub(crate) fn fault(self, server: &str, error: &RedisError) -> Fault {
+        let (kind, cause, advice) = self.explain(error);
+        let message = match advice {
+            "" => format!("{server}: {cause}"),
+            advice => format!("{server}: {cause}; {advice}"),
+        };
+        Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
     }
-    let (kind, cause, _) = explain(error);
-    in_words(server, error, (kind, cause, &rights::ADVICE_OF_NODES))
-}
 
-/// An error about something that looking at locks needs.
-pub(crate) fn of_look(server: &str, error: &RedisError, channels: Channels) -> Fault {
-    if !is_missing_right(error) {
-        return of(server, error);
+    /// [`explain`] with the advice for this.
+    pub(crate) fn explain(self, error: &RedisError) -> (LockErrorKind, String, &'static str) {
+        let (kind, cause, usual) = explain(error);
+        let (is_right, is_refused) = (is_missing_right(error), kind == LockErrorKind::Refused);
+        let advice = match self {
+            Self::Need { is_node: true, .. } if is_right => &rights::ADVICE_OF_NODES,
+            Self::Need { otherwise, .. } if is_refused && usual.is_empty() => otherwise,
+            Self::Looking(Channels::Plain) if is_right => &rights::ADVICE_OF_READERS,
+            Self::Looking(Channels::Sharded) if is_right => &rights::ADVICE_OF_READERS_OF_NODES,
+            Self::Login(own) if is_login_refused(error) && !own.is_empty() => own,
+            Self::Confirming if is_right => WAIT_FORBIDDEN,
+            Self::Confirming if is_refused => NO_WAIT,
+            _ => usual,
+        };
+        (kind, cause, advice)
     }
-    let (kind, cause, _) = explain(error);
-    let advice = match channels {
-        Channels::Plain => &rights::ADVICE_OF_READERS,
-        Channels::Sharded => &rights::ADVICE_OF_READERS_OF_NODES,
-    };
-    in_words(server, error, (kind, cause, advice))
-}
-
-/// The same of a login; the advice is for one that is refused and not in the URL.
-pub(crate) fn of_login(server: &str, error: &RedisError, advice: &'static str) -> Fault {
-    in_words(server, error, explain_login(error, advice))
-}
-
-fn in_words(
-    server: &str,
-    error: &RedisError,
-    (kind, cause, advice): (LockErrorKind, String, &str),
-) -> Fault {
-    let message = match advice {
-        "" => format!("{server}: {cause}"),
-        advice => format!("{server}: {cause}; {advice}"),
-    };
-    Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
-}
-
-/// [`explain`] for a login.
-pub(crate) fn explain_login(
-    error: &RedisError,
-    advice: &'static str,
-) -> (LockErrorKind, String, &'static str) {
-    let (kind, cause, usual) = explain(error);
-    let is_own = is_login_refused(error) && !advice.is_empty();
-    (kind, cause, if is_own { advice } else { usual })
 }
 
 /// Whose fault an error is, its own words, and what to do about it where that is known.
@@ -152,7 +136,7 @@ pub(crate) fn is_login_refused(error: &RedisError) -> bool {
 
 /// Whether a server knows no databases: the client library says so only by its words.
 pub(crate) fn has_no_databases(error: &RedisError) -> bool {
-    error.detail().is_some_and(|words| words.contains("unknown command 'SELECT'"))
+    error.detail().is_some_and(|words| words.contains(NO_SELECT))
 }
 
 /// Whether a server that is asked about its cluster is in none.
@@ -163,7 +147,7 @@ pub(crate) fn is_no_node(error: &RedisError) -> bool {
 
 /// Whether a server for locks says so.
 fn is_disabled(error: &RedisError) -> bool {
-    error.detail().is_some_and(|words| words.contains("cluster support disabled"))
+    error.detail().is_some_and(|words| words.contains(DISABLED))
 }
 
 /// Inside a script the server reports a missing right by its words alone: 7.0 by the first of these,
@@ -245,7 +229,7 @@ fn passing(code: &str) -> Option<&'static str> {
         "MISCONF" => "the server cannot save and refuses writes; see its log",
         "NOREPLICAS" => "the server waits for its replicas; see `min-replicas-to-write`",
         "LOADING" => "the server loads its data, and has locks when that is done",
-        "BUSY" => "a script that runs for long blocks the server; `SCRIPT KILL` ends it",
+        "BUSY" => BUSY,
         "MASTERDOWN" => "this server is a replica, and its primary is unreachable",
         "CLUSTERDOWN" => {
             "too few nodes of the cluster agree, or none has the slot of the key; see \
@@ -264,22 +248,27 @@ fn passing(code: &str) -> Option<&'static str> {
 /// The client library says only by its words why it could not select the database of the URL.
 fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
     let words = error.detail().unwrap_or_default();
-    if words.contains("is busy running") {
-        (LockErrorKind::Unavailable, passing("BUSY").unwrap_or_default())
-    } else if has_no_databases(error) {
-        (LockErrorKind::Refused, NO_DATABASES)
-    } else if words.contains("Authentication required") {
-        (LockErrorKind::Refused, CREDENTIALS)
-    } else if words.contains("SELECT is not allowed in cluster mode") {
-        (LockErrorKind::Refused, ONE_DATABASE)
-    } else if is_no_node(error) {
-        (LockErrorKind::Refused, NO_CLUSTER)
-    } else if words.contains("DB index is out of range") {
-        (LockErrorKind::Refused, "the server has no such database; put another number into the URL")
-    } else {
-        (LockErrorKind::Refused, "")
-    }
+    let found = OF_DATABASE.iter().find(|(part, ..)| words.contains(part));
+    found.map_or((LockErrorKind::Refused, ""), |(_, kind, advice)| (*kind, advice))
 }
+
+const OF_DATABASE: [(&str, LockErrorKind, &str); 7] = [
+    ("is busy running", LockErrorKind::Unavailable, BUSY),
+    (NO_SELECT, LockErrorKind::Refused, NO_DATABASES),
+    ("Authentication required", LockErrorKind::Refused, CREDENTIALS),
+    ("SELECT is not allowed in cluster mode", LockErrorKind::Refused, ONE_DATABASE),
+    (DISABLED, LockErrorKind::Refused, NO_CLUSTER),
+    ("unknown command 'CLUSTER'", LockErrorKind::Refused, NO_CLUSTER),
+    (
+        "DB index is out of range",
+        LockErrorKind::Refused,
+        "the server has no such database; put another number into the URL",
+    ),
+];
+
+const NO_SELECT: &str = "unknown command 'SELECT'";
+const DISABLED: &str = "cluster support disabled";
+const BUSY: &str = "a script that runs for long blocks the server; `SCRIPT KILL` ends it";
 
 const CREDENTIALS: &str = "put the right user and password into the URL";
 
@@ -344,17 +333,6 @@ pub(crate) fn unconfirmed(server: &str, count: u64, needed: u8) -> Fault {
 /// A lock that was held before replicas had confirmed it.
 pub(crate) fn gone(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the lock was gone before replicas had it"))
-}
-
-/// A server that does not let `WAIT` be used.
-pub(crate) fn of_wait(server: &str, error: &RedisError) -> Fault {
-    let (kind, cause, advice) = explain(error);
-    let advice = match kind {
-        LockErrorKind::Refused if is_missing_right(error) => WAIT_FORBIDDEN,
-        LockErrorKind::Refused => NO_WAIT,
-        _ => advice,
-    };
-    in_words(server, error, (kind, cause, advice))
 }
 
 const WAIT_FORBIDDEN: &str = "`replicas` needs one right more: grant `+wait` with `ACL SETUSER`";

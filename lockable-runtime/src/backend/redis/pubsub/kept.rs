@@ -128,7 +128,7 @@ async fn subscribe(
         };
         let subscription = subscribed.map_err(|error| {
             target.doubt();
-            fault::of_login(&target.server, &error, target.login_advice)
+            fault::About::Login(target.login_advice).fault(&target.server, &error)
         })?;
         return Ok((target, subscription));
     }

@@ -177,7 +177,7 @@ impl Subscribed {
         let opened = target.unless_over(opening).await.ok_or_else(|| no_slots(&target.server))?;
         let subscription = opened.map_err(|error| {
             target.doubt();
-            fault::of_login(&target.server, &error, target.login_advice)
+            fault::About::Login(target.login_advice).fault(&target.server, &error)
         })?;
         Ok((target, subscription))
     }

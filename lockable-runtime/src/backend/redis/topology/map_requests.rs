@@ -84,7 +84,7 @@ pub(super) async fn request_map_anew(
     let opener = opener.of_node(&Arc::new(Node::new(endpoint.clone(), Slot::default())));
     let answered = async {
         let target = opener.target(&opener.login().await?).await?;
-        let failed = |error| fault::of_login(&target.server, &error, target.login_advice);
+        let failed = |error| fault::About::Login(target.login_advice).fault(&target.server, &error);
         let mut driven = Driven::open(&target.client).await.map_err(failed)?;
         let reply = driven.commands.send_packed_command(&command::slots()).await.map_err(failed)?;
         shards(&reply, &endpoint).ok_or_else(|| no_map(&opener, &endpoint, reply))

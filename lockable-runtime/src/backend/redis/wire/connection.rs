@@ -205,7 +205,7 @@ impl Connection {
             Ok(count) => Err(fault::unconfirmed(server, count, needed)),
             Err(error) => {
                 self.take_note(&error);
-                Err(fault::of_wait(server, &error))
+                Err(fault::About::Confirming.fault(server, &error))
             }
         }
     }

@@ -6,7 +6,7 @@ use ::redis::RedisError;
 
 use crate::backend::Fault;
 use crate::backend::redis::connect::opener::{Opener, Target};
-use crate::backend::redis::fault::{self, sentinel};
+use crate::backend::redis::fault::{self, About, sentinel};
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
 
@@ -45,12 +45,12 @@ impl Flaw {
 
     /// The connection could not be opened, or broke, or the server lets no one in.
     pub(crate) fn connection(error: &RedisError, target: &Target) -> Self {
-        let fault = fault::of_login(&target.server, error, target.login_advice);
+        let fault = About::Login(target.login_advice).fault(&target.server, error);
         let finding = if may_not_select(error) {
             let effect = "no connection reaches the database of the URL";
             lacking(Severity::Error, "+select", target.user(), effect)
         } else {
-            let (kind, cause, advice) = fault::explain_login(error, target.login_advice);
+            let (kind, cause, advice) = About::Login(target.login_advice).explain(error);
             let finding = match kind {
                 LockErrorKind::Refused => Finding::new(Severity::Error, Code::Refused, cause),
                 _ => unreachable(cause, target),
@@ -68,8 +68,7 @@ impl Flaw {
         target: &Target,
     ) -> Self {
         let is_node = target.node.is_some();
-        let of = if is_node { fault::of_missing_at_node } else { fault::of_missing };
-        let fault = of(&target.server, &error, otherwise);
+        let fault = About::Need { is_node, otherwise }.fault(&target.server, &error);
         let (_, cause, advice) = fault::explain(&error);
         Self { finding: failed(name, &cause, advice), fault, error: Some(error) }
     }

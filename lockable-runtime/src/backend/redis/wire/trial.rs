@@ -143,7 +143,7 @@ impl Step {
             let moved = Finding::new(Severity::Info, Code::CheckIncomplete, message);
             flaw.finding = moved.advise("check again");
         } else if self.name == WAITING {
-            flaw.fault = fault::of_wait(&target.server, error);
+            flaw.fault = fault::About::Confirming.fault(&target.server, error);
         }
         Some(flaw)
     }
