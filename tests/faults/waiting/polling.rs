@@ -40,9 +40,9 @@ async fn a_call_that_polls_is_served_beside_one_that_listens() {
     let polls = in_queue(&server, &rechecking(&proxy.url()).connect().await.unwrap()).await;
     let listens = in_queue(&server, &connect(&server.url()).await).await;
     guard.release().await.unwrap();
-    let served = wait::ends(listens).await.unwrap();
+    let first = wait::ends(listens).await.unwrap();
     wait::until_async(LIMIT, async || server.admin().keys("lockable:queue:*").len() == 1).await;
     assert!(!polls.is_finished());
-    served.release().await.unwrap();
+    first.release().await.unwrap();
     is_served(polls).await;
 }
