@@ -47,8 +47,8 @@ async fn permits_in_redis_are_those_in_memory() {
 async fn differs(admin: &Admin, url: &str, store: &MemoryStore, seed: u64) -> Option<String> {
     admin.flush();
     store.flush();
-    let mut redis = Side::open(url).await;
-    let mut memory = Side::open("memory://permit-steps").await;
+    let mut redis = Side::open(url);
+    let mut memory = Side::open("memory://permit-steps");
     let mut dice = Dice(seed);
     let mut steps = Vec::new();
     for _ in 0..STEPS {
@@ -147,7 +147,7 @@ fn permit(number: usize) -> String {
 }
 
 impl Side {
-    async fn open(url: &str) -> Self {
+    fn open(url: &str) -> Self {
         let open = || Verbs::open_impatient(url, LIMIT).unwrap();
         let mut processes = [open(), open(), open()];
         let (sender, wake_ups) = channel();
