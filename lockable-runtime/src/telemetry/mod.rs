@@ -21,6 +21,7 @@
 //! | error | `lead` | event | `key`, …, `outcome`, `error` | the campaigns of this process are over for another reason; without an `error` after a panic |
 //! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
 //! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and continues to wait; again each time that this has doubled, at least once an hour |
+//! | warn | `wait` | event | `error` | a server refuses the subscription to wake-ups, so that waiting calls poll; once for each server |
 //! | info | `wait` | event | `key`, … | a call waits for a lock that is paused or that a ticket has |
 //! | warn | `found_done` | event | `key`, … | a call without `once` found a lock that a run with `once` keeps taken |
 //! | debug | `hold` | span | `key`, …, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
