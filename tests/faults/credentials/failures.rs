@@ -86,7 +86,7 @@ async fn a_callback_that_panics_leaves_no_call_hanging() {
     let server = guarded("word").start();
     let calls = Runs::default();
     let counter = calls.clone();
-    // Before its future, in its future, and for the subscription of waiters.
+    // Before its future, in its future, and for the connection of waiters.
     let source = move || {
         let number = counter.next();
         assert!(number != 1, "a panic of the test's own");
@@ -103,9 +103,10 @@ async fn a_callback_that_panics_leaves_no_call_hanging() {
         assert!(error.to_string().contains(words), "{error}");
     }
     let guard = locker.lock("k").acquire().await.unwrap();
-    // It waits without a subscription.
+    let error = wait::ends(locker.lock("k").acquire()).await.unwrap_err();
+    assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
     let waiting = tokio::spawn(locker.lock("k").acquire());
-    wait::until_async(LIMIT, async || calls.count() >= 4).await;
+    wait::until_async(LIMIT, async || calls.count() >= 5).await;
     guard.release().await.unwrap();
     waiting.await.unwrap().unwrap().release().await.unwrap();
 }

@@ -116,6 +116,8 @@ async fn a_lock_is_not_busy_once_the_connections_broke() {
     let runs = Runs::default();
     let (by, counted) = (locker.clone(), runs.clone());
     let answer = tokio::spawn(async move { calls::answer(&by, LONGER, &counted).await });
+    queued(&server, 1).await;
+    // Behind the other one it sends no request, so that no answer to it comes late.
     let call = tokio::spawn(locker.lock("k").wait(LONGER).acquire());
     queued(&server, 1).await;
     server.kill();
@@ -219,12 +221,12 @@ async fn a_lease_that_is_over_makes_no_lock_busy() {
     let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
-    let short = locker.lock("k").expire(Duration::from_millis(1_500));
+    let short = locker.lock("k").expire(5 * COMMAND);
     let first = tokio::spawn(short.wait(LONG).acquire());
     queued(&server, 1).await;
     holder.release().await.unwrap();
     let first = first.await.unwrap().unwrap();
-    let second = tokio::spawn(locker.lock("k").wait(4 * COMMAND).acquire());
+    let second = tokio::spawn(locker.lock("k").wait(6 * COMMAND).acquire());
     queued(&server, 1).await;
     server.kill();
     let error = second.await.unwrap().unwrap_err();
