@@ -3,15 +3,12 @@ The start of a release, and all of it in the most frequent case: there is no wai
 not have to stay taken. It is in front of everything else because that begins with making its functions,
 a fourth of what such a release costs the server.
 
-A waiter may have marked the owner token; the rest of the script sees the token.
+A token that a waiter has marked is left to the rest.
 
 KEYS, ARGV and Output as release.lua says, which continues with what was found: the owner, and the first
 waiter where the lock is to be handed off, which is out of the queue by then.
 ]]
 local owner, head = redis.pcall('GET', KEYS[1]), nil
-if owner ~= ARGV[1] and is_held(owner, ARGV[1]) then
-  owner = ARGV[1]
-end
 local hands_off = owner == ARGV[1] and (ARGV[2] or '0') == '0'
 if hands_off then
   head = redis.pcall('LPOP', KEYS[3])

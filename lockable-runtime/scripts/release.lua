@@ -17,6 +17,12 @@ Idempotent because a token is never used for two acquisitions.
 ]]
 local lock, fence, queue, entry, successor = KEYS[1], KEYS[2], KEYS[3], ARGV[3], ARGV[4]
 
+-- A waiter has marked the token, and the rest sees the token.
+if owner ~= ARGV[1] and is_held(owner, ARGV[1]) then
+  owner, hands_off = ARGV[1], (ARGV[2] or '0') == '0'
+  head = hands_off and redis.pcall('LPOP', queue)
+end
+
 -- The turn is the entry's own, which this request acquires the lock for.
 local function grant()
   local now = now_in_micros()

@@ -35,7 +35,7 @@ macro_rules! scripts {
 }
 
 scripts! {
-    Release: ["value", "free"] publish ["hand_off", "release"],
+    Release: ["free", "value"] publish ["hand_off", "release"],
     Renew: ["value", "renew"],
     Inspect: ["inspect"],
     Seed: ["seed"],
