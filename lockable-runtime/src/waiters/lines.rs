@@ -259,7 +259,10 @@ impl Events for Lines {
     fn on_resubscribed(&self, concerns: &dyn Fn(Slot) -> bool) {
         let Some(this) = self.this.upgrade() else { return };
         let now = this.link.backend.now();
-        let waits_there = |line: &mut Line<Answer>| line.slot().is_none_or(concerns);
+        let waits_there = |line: &mut Line<Answer>| {
+            let waits_there = line.slot().is_none_or(concerns);
+            waits_there.then(|| line.asks_once_more()).is_some()
+        };
         this.change(|agenda| agenda.schedule_where(now, waits_there));
     }
 

@@ -156,6 +156,13 @@ impl<C> Line<C> {
         Actions { ask, ..Actions::default() }
     }
 
+    /// A wake-up may have been missed: the answer to a question under way does not put off the next one.
+    pub(crate) fn asks_once_more(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.is_woken_again |= place.questions > 0;
+        }
+    }
+
     /// The backend has answered a question, perhaps after the attempt was given up and withdrawn.
     pub(crate) fn answered(
         &mut self,
