@@ -18,7 +18,7 @@ use crate::types::owner::{Origin, OwnerToken};
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// For how long a request waits for the subscription, as in the real backend.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_millis(800);
 
 /// The server's end of a subscription.
 struct Channel {

@@ -60,6 +60,21 @@ fn a_line_that_is_woken_asks_at_once() {
     assert!(is_nothing(&case.line.woken(&place.owner)), "it has its turn");
 }
 
+/// Goal: a new subscription has the line ask, and the answer to an earlier question puts that off.
+#[test]
+fn a_question_under_way_puts_off_no_question_of_a_new_subscription() {
+    for is_missed in [false, true] {
+        let mut case = case();
+        case.joins(0, "first");
+        let place = case.asks(&sent());
+        if is_missed {
+            case.line.asks_once_more();
+        }
+        assert!(is_nothing(&case.answered(&place, &BUSY)));
+        assert_eq!(case.due_in() == Some(Duration::ZERO), is_missed);
+    }
+}
+
 #[test]
 fn a_wake_up_of_another_changes_nothing() {
     let mut case = case();
