@@ -64,14 +64,11 @@ fn read_one(args: &mut LockArgs, input: ParseStream<'_>, mistakes: &mut Mistakes
     let written = name.unraw().to_string();
     let Some(row) = TABLE.iter().find(|row| row.name == written) else {
         mistakes.push(hints::unknown(&name));
-        // What others need is not missing because it has another name.
-        let meant = hints::nearest(&written)
-            .filter(|near| matches!(*near, "key" | "keys" | "wait" | "renew"));
-        args.given.extend(meant.map(|near| (near, name.span())));
+        args.meant.extend(hints::nearest(&written));
         skip_option(input);
         return;
     };
-    let is_second = args.is_given(row.name);
+    let is_second = args.place_of(row.name).is_some();
     if is_second {
         mistakes.add(name.span(), format!("`{written}` is given twice"));
         skip_option(input);

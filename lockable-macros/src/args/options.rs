@@ -23,6 +23,8 @@ pub(crate) struct LockArgs {
     pub(crate) krate: Option<Path>,
     /// The options by name, and where, as far as they were written at all; a refused value counts.
     pub(super) given: Vec<(&'static str, Span)>,
+    /// The options whose names others have most likely been written for: what needs them is not a mistake too.
+    pub(super) meant: Vec<&'static str>,
 }
 
 impl LockArgs {
@@ -32,6 +34,6 @@ impl LockArgs {
     }
 
     pub(crate) fn is_given(&self, name: &str) -> bool {
-        self.place_of(name).is_some()
+        self.place_of(name).is_some() || self.meant.contains(&name)
     }
 }
