@@ -61,8 +61,8 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/wire",
-        "mod connection outbox meaning greeting trial session tracking permits script source sent delete flaw \
-         server command",
+        "mod connection outbox meaning greeting trial session slots tracking permits script source sent delete \
+         flaw server command",
     ),
     (
         "backend/redis/connect",

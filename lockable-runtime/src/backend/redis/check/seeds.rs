@@ -9,11 +9,9 @@ use ::redis::{Pipeline, Value};
 use super::session::open;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::shards::{Shard, shards};
-use crate::backend::redis::fault;
-use crate::backend::redis::wire::command;
-use crate::backend::redis::wire::flaw::{Flaw, lacking};
+use crate::backend::redis::connect::shards::Shard;
 use crate::backend::redis::wire::server::Mode;
+use crate::backend::redis::wire::{self, command};
 use crate::check::{Code, Finding, Severity};
 use crate::types::slot::{SLOTS, Slot};
 
@@ -35,26 +33,8 @@ pub(super) async fn slots(opener: &Opener, endpoint: &Endpoint) -> Result<Vec<Sh
     if Mode::of(&hello) == Mode::Sentinel {
         session.elsewhere(&hello).await?.map_or(Ok(()), Err)?;
     }
-    match reply.unwrap_or(Value::Nil).extract_error() {
-        Ok(reply) => {
-            Ok(shards(&reply, endpoint).ok_or_else(|| Flaw::unexpected(NAME, &session.target))?)
-        }
-        Err(error) if fault::is_missing_right(&error) => {
-            let user = session.target.user();
-            let effect = "no lock can be acquired";
-            Err(lacking(Severity::Error, RIGHT, user, effect))
-        }
-        Err(error) if fault::is_no_node(&error) => {
-            let finding = Finding::new(Severity::Error, Code::NotACluster, NO_NODE);
-            Err(finding.advise(format!("write `{}`", session.target.url_of(endpoint))))
-        }
-        Err(error) => Err(Flaw::answered(NAME, error, "", &session.target))?,
-    }
+    Ok(wire::slots::read(reply, endpoint, &session.target)?)
 }
-
-const NAME: &str = "`CLUSTER SLOTS`";
-const RIGHT: &str = "+cluster|slots";
-const NO_NODE: &str = "this server is in no cluster";
 
 /// The cluster as most of those have it that know masters of the most slots.
 pub(super) fn of_most(seeds: &[Seed]) -> Option<&[Shard]> {

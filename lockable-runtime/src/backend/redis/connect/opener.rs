@@ -213,11 +213,6 @@ impl Opener {
         Box::pin(self.logins.next(&self.server)).await
     }
 
-    /// The URL of one server at this place, without credentials.
-    pub(crate) fn url_of(&self, endpoint: &Endpoint) -> String {
-        format!("{}://{endpoint}", address::scheme(&self.client.info))
-    }
-
     /// The future's output; `None` when the limit comes first.
     pub(crate) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         within(|| timer_on(&self.timers, limit), future).await

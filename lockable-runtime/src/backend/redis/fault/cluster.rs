@@ -2,9 +2,6 @@
 
 use std::fmt::Write as _;
 
-use ::redis::Value;
-
-use super::{is_disabled, of, unexpected};
 use crate::backend::Fault;
 use crate::types::error::LockErrorKind;
 use crate::types::slot::Slot;
@@ -43,16 +40,4 @@ pub(crate) fn circle(last: &Fault) -> Fault {
         "{}; redirect loop: the nodes keep naming each other for this slot",
         last.message
     ))
-}
-
-/// An answer to `CLUSTER SLOTS` that is none; the URL is of the server alone.
-pub(crate) fn no_map(server: &str, url: &str, reply: Value) -> Fault {
-    let Err(error) = reply.extract_error() else {
-        return unexpected(server, "`CLUSTER SLOTS`");
-    };
-    if is_disabled(&error) {
-        let message = format!("{server}: this server is in no cluster; write `{url}`");
-        return Fault::new(LockErrorKind::Refused, message);
-    }
-    of(server, &error)
 }

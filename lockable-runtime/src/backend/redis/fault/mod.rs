@@ -141,13 +141,8 @@ pub(crate) fn has_no_databases(error: &RedisError) -> bool {
 
 /// Whether a server that is asked about its cluster is in none.
 pub(crate) fn is_no_node(error: &RedisError) -> bool {
-    let is_unknown = |words: &str| words.contains("unknown command 'CLUSTER'");
-    is_disabled(error) || error.detail().is_some_and(is_unknown)
-}
-
-/// Whether a server for locks says so.
-fn is_disabled(error: &RedisError) -> bool {
-    error.detail().is_some_and(|words| words.contains(DISABLED))
+    const UNKNOWN: &str = "unknown command 'CLUSTER'";
+    error.detail().is_some_and(|words| words.contains(DISABLED) || words.contains(UNKNOWN))
 }
 
 /// Inside a script the server reports a missing right by its words alone: 7.0 by the first of these,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -14,9 +13,9 @@ use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::shards::shards;
-use crate::backend::redis::fault::{self, cluster};
+use crate::backend::redis::fault;
 use crate::backend::redis::wire::command::{self, pipeline};
+use crate::backend::redis::wire::slots;
 use crate::types::clock::{Moment, boot_time, timer_on, within};
 use crate::types::slot::Slot;
 
@@ -70,9 +69,9 @@ pub(super) async fn request_map(server: Arc<Server>, limit: Duration) -> MapAnsw
         connection.unanswered(limit);
         return Err(Fault::no_answer(&opener.server, limit));
     };
-    let reply = replies?.pop().unwrap_or(Value::Nil);
+    let reply = replies?.pop();
     let Some(endpoint) = server.endpoint() else { return Ok(Map::new()) };
-    shards(&reply, endpoint).ok_or_else(|| no_map(opener, endpoint, reply))
+    Ok(slots::read(reply, endpoint, &connection.target)?)
 }
 
 /// Asks another node over a connection of the question's own, without greeting it.
@@ -87,7 +86,7 @@ pub(super) async fn request_map_anew(
         let failed = |error| fault::About::Login(target.login_advice).fault(&target.server, &error);
         let mut driven = Driven::open(&target.client).await.map_err(failed)?;
         let reply = driven.commands.send_packed_command(&command::slots()).await.map_err(failed)?;
-        shards(&reply, &endpoint).ok_or_else(|| no_map(&opener, &endpoint, reply))
+        Ok(slots::read(Some(reply), &endpoint, &target)?)
     };
     let answer = opener.within(limit, answered).await;
     answer.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)))
@@ -98,7 +97,3 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// What a node says.
 pub(super) type MapAnswer = Result<Map, Fault>;
-
-fn no_map(opener: &Opener, endpoint: &Endpoint, reply: Value) -> Fault {
-    cluster::no_map(&opener.server, &opener.url_of(endpoint), reply)
-}
