@@ -53,7 +53,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("backend/redis/batch", "mod acquire releases renewals confirmations requests"),
     (
         "backend/redis/check",
-        "mod group sentinel cluster examination rehearsal subscription rights proxy settings clock seeds session",
+        "mod group sentinel cluster examination rehearsal subscription rights proxy clock seeds session",
     ),
     (
         "backend/redis/pubsub",
@@ -61,7 +61,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/wire",
-        "mod connection outbox meaning greeting trial session slots tracking permits script source sent delete \
+        "mod connection outbox meaning greeting trial session settings slots tracking permits script source sent delete \
          flaw server command",
     ),
     (

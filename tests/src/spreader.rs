@@ -10,8 +10,8 @@ use crate::port::Port;
 use crate::resp::{Frames, words};
 use crate::server::Server;
 
-/// A proxy in front of several servers that sends a command where its first key is, and a command
-/// without a key to all of them.
+/// A proxy in front of several servers that sends a command where its first key is, a command without a key to all of
+/// them, and `DEL` key by key.
 ///
 /// Commands of a connection are answered one after the other, and only as far as they have one reply
 /// each: nothing subscribes here.
@@ -75,16 +75,36 @@ fn carry(mut client: TcpStream, servers: &[SocketAddr], hash: Hash) -> io::Resul
             return Ok(());
         }
         for command in frames.feed(&buffer[..count]) {
-            let reply = match key(&words(&command)) {
-                Some(key) => {
-                    let place = hash(key) % servers.len();
-                    servers[place].ask(&command)?
+            let reply = match &words(&command)[..] {
+                [name, keys @ ..] if name.eq_ignore_ascii_case(b"DEL") => {
+                    delete(&mut servers, keys, hash)?
                 }
-                None => ask_all(&mut servers, &command)?,
+                words => match key(words) {
+                    Some(key) => {
+                        let place = hash(key) % servers.len();
+                        servers[place].ask(&command)?
+                    }
+                    None => ask_all(&mut servers, &command)?,
+                },
             };
             client.write_all(&reply)?;
         }
     }
+}
+
+/// Each key is deleted at its server, and the reply is the sum of theirs, or an error.
+fn delete(servers: &mut [Upstream], keys: &[&[u8]], hash: Hash) -> io::Result<Vec<u8>> {
+    let mut count = 0;
+    for key in keys {
+        let place = hash(key) % servers.len();
+        let head = format!("*2\r\n$3\r\nDEL\r\n${}\r\n", key.len());
+        match &servers[place].ask(&[head.as_bytes(), key, b"\r\n"].concat())?[..] {
+            b":1\r\n" => count += 1,
+            b":0\r\n" => {}
+            error => return Ok(error.to_vec()),
+        }
+    }
+    Ok(format!(":{count}\r\n").into_bytes())
 }
 
 /// The reply is the first one's.

@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::revoking::Revocation;
+use crate::check::Finding;
 use crate::types::key::LockKey;
 use crate::types::owner::OwnerToken;
 use crate::types::slot::Slot;
@@ -34,6 +35,9 @@ pub(crate) trait Events: Send + Sync {
 
     /// A server refuses the subscription to wake-ups, which only an operator can mend; once for each server.
     fn on_unheard(&self, _fault: &Fault) {}
+
+    /// A setting of a server endangers locks; once for a setting, a server and a process.
+    fn on_endangered(&self, _server: &str, _danger: &Finding) {}
 
     /// A connection or a subscription to the server of these slots broke: what was last known of their locks may be
     /// over.

@@ -35,8 +35,6 @@ codes! {
     Credentials = "credentials": "fix the callback, or the service that it calls",
     /// the user may not do what locks need; the subject is the ACL rule.
     MissingRight = "missing-right": "grant it with `ACL SETUSER`",
-    /// the server does not cache the scripts; the subject is the ACL rule.
-    ScriptsNotCached = "scripts-not-cached": "grant `+script|load +evalsha` with `ACL SETUSER`",
     /// the server is older than Redis 7.0.
     TooOld = "too-old": "replace it by Redis 7.0 or later, or Valkey",
     /// the server is a replica, and refuses writes.

@@ -60,16 +60,13 @@ mod tests {
         let besides = "~x:* +get".to_owned();
         let grants = [
             Grant { besides, ..grant("b", "+set") },
-            grant("a", "+script|load +evalsha"),
+            grant("a", "+evalsha"),
             grant("b", "&x:*"),
             grant("b", "~y:*"),
             grant("b", "+set"),
         ];
         let of = lines(grants.iter());
-        assert_eq!(
-            of,
-            ["ACL SETUSER a +evalsha +script|load", "ACL SETUSER b ~x:* ~y:* &x:* +get +set"]
-        );
+        assert_eq!(of, ["ACL SETUSER a +evalsha", "ACL SETUSER b ~x:* ~y:* &x:* +get +set"]);
         let [one, ..] = &grants;
         assert_eq!(one.message([one].into_iter()), "the user `b` lacks the right `+set`: no lock");
     }

@@ -244,10 +244,8 @@ impl Report {
     fn without_advice(&self, finding: &Finding) -> String {
         let like = self.findings.iter().filter(|it| it.is_like(finding));
         let message = match &finding.grant {
-            Some(grant) if !grant.effect.is_empty() => {
-                grant.message(like.filter_map(|it| it.grant.as_deref()))
-            }
-            _ => finding.message.to_string(),
+            Some(grant) => grant.message(like.filter_map(|it| it.grant.as_deref())),
+            None => finding.message.to_string(),
         };
         finding.with_place(&message)
     }

@@ -10,6 +10,7 @@ use super::counters;
 use super::holding::Hold;
 use super::span::TARGET;
 use crate::backend::Backend;
+use crate::check::Finding;
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::label::Label;
@@ -175,6 +176,12 @@ pub(crate) fn error_discarded(error: &LockError) {
 pub(crate) fn unnotified(error: &str) {
     warn!(name: "wait", target: TARGET, error,
         "waiting calls get no notifications and poll about once a second");
+}
+
+/// A setting of a server endangers locks; once for a setting, a server and a process.
+pub(crate) fn endangered(server: &str, danger: &Finding) {
+    warn!(name: "connect", target: TARGET, server, code = danger.code().as_str(), advice = danger.advice(),
+        "{}", danger.message());
 }
 
 /// A locker was made whose URL has settings for other programs.

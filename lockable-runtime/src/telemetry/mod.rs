@@ -165,8 +165,8 @@
 //! their first use.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, acquisition_failed, error_discarded, found_done, settings_ignored, skipped,
-    unnotified, wait_limit_reached, waits_behind, waits_long,
+    Acquiring, Waiting, acquisition_failed, endangered, error_discarded, found_done,
+    settings_ignored, skipped, unnotified, wait_limit_reached, waits_behind, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{

@@ -7,7 +7,7 @@ use std::sync::{self, MutexGuard, PoisonError};
 pub(crate) struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(crate) fn new(value: T) -> Self {
+    pub(crate) const fn new(value: T) -> Self {
         Self(sync::Mutex::new(value))
     }
 

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, Waiter};
 use super::table::Table;
 use crate::backend::{Attempt, Enqueued, Events, Fault, Link, Revocation, Verb, WakeUp};
+use crate::check::Finding;
 use crate::lease::Lease;
 use crate::lease::renewal::Renewals;
 use crate::lease::schedule::Cause;
@@ -268,6 +269,10 @@ impl Events for Lines {
 
     fn on_unheard(&self, fault: &Fault) {
         telemetry::unnotified(&fault.message);
+    }
+
+    fn on_endangered(&self, server: &str, danger: &Finding) {
+        telemetry::endangered(server, danger);
     }
 
     fn on_connected(&self, concerns: &dyn Fn(Slot) -> bool) {

@@ -8,7 +8,7 @@ use lockable_tests::cluster::slot;
 use lockable_tests::{Cluster, Shared};
 
 use super::rights::{everything, line_of_operators};
-use super::{check, codes, each_misses, hands_off, missing_at, refused, shown};
+use super::{check, codes, each_misses, hands_off, missing_at, refused_to_locks, shown};
 use crate::support::{self, LONG, acl_line_of_nodes, ample, connect_ample, rights};
 
 /// Two masters with the user of the documented line.
@@ -45,7 +45,7 @@ async fn the_documented_line_of_a_cluster_allows_everything() {
     locker.lock("k").run(async {}).await.unwrap();
     cluster.end_move(slot(key)).unwrap();
     for server in cluster.servers() {
-        assert_eq!(refused(server, "app"), Vec::<String>::new());
+        assert_eq!(refused_to_locks(server, "app"), Vec::<String>::new());
     }
 }
 
@@ -97,7 +97,7 @@ async fn each_missing_right_is_named_at_each_node() {
             assert_eq!(finding.severity(), severity, "{report}");
             assert!(finding.advice().contains(&format!("ACL SETUSER {user} {right}")), "{report}");
         }
-        let others = [Code::MissingRight, Code::ScriptsNotCached, Code::CheckIncomplete];
+        let others = [Code::MissingRight, Code::CheckIncomplete];
         let mut others = report.findings().filter(|finding| !others.contains(&finding.code()));
         assert!(others.all(|other| other.code() == Code::NoReplica), "{report}");
         assert_eq!(report.is_ok(), severity < Severity::Error, "{report}");
@@ -105,13 +105,12 @@ async fn each_missing_right_is_named_at_each_node() {
 }
 
 /// Without these locks work, but slowly or not all the time.
-const WARNINGS: [&str; 12] = [
+const WARNINGS: [&str; 11] = [
     "+mget",
     "+exists",
     "&lockable:*",
     "+lpush",
-    "+eval",
-    "+script|load",
+    "+evalsha",
     "+spublish",
     "+ssubscribe",
     "+sunsubscribe",
@@ -121,8 +120,14 @@ const WARNINGS: [&str; 12] = [
 ];
 
 /// Without these operators see less, and stop holders later.
-const OPTIONAL: [&str; 5] =
-    ["+client|setname", "+client|tracking", "+client|caching", "+publish", "+subscribe"];
+const OPTIONAL: [&str; 6] = [
+    "+script|exists",
+    "+client|setname",
+    "+client|tracking",
+    "+client|caching",
+    "+publish",
+    "+subscribe",
+];
 
 fn set_user(cluster: &Cluster, user: &str, lacking: &[&str]) {
     support::set_user(cluster.servers(), acl_line_of_nodes(), user, lacking);

@@ -88,7 +88,8 @@ async fn each_missing_right_is_named() {
         let report = check(&server.url_with(&user, "secret", 1)).await;
         assert_eq!(missing(&report), [right], "{report}");
         let finding = report.findings().next().unwrap();
-        let is_optional = right.starts_with("+client|") || right == "+copy";
+        let is_optional =
+            right.starts_with("+client|") || ["+copy", "+script|exists"].contains(&right);
         assert_eq!(finding.severity() == Severity::Info, is_optional, "{report}");
         let line = format!("ACL SETUSER {user} {right}");
         assert!(finding.advice().contains(&line), "{report}");
@@ -106,10 +107,10 @@ async fn all_missing_rights_are_named_at_once() {
     let report = check(&server.url_with("limited", "secret", 0)).await;
     let mut named = missing(&report);
     named.sort_unstable();
-    // Where no script can be called by its name, the right to do so is no loss; without a command
+    // Without a command
     // allowed, nothing is known of keys and channels; and database 0 needs no choice.
     let mut lacking = acl_rights();
-    lacking.retain(|right| right.starts_with('+') && !["+evalsha", "+select"].contains(right));
+    lacking.retain(|right| right.starts_with('+') && *right != "+select");
     lacking.sort_unstable();
     assert_eq!(named, lacking, "{report}");
 }

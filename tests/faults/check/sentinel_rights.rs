@@ -7,7 +7,7 @@ use lockable_runtime::LockError;
 use lockable_runtime::check::Code;
 use lockable_tests::{Sentinels, Server, Shared, wait};
 
-use super::{check, each_misses, missing_at, only, refused};
+use super::{check, each_misses, missing_at, only, refused, refused_to_locks};
 use crate::support::{
     LIMIT, LONG, acl_line, acl_line_of_sentinels, ample, connect_ample, rights, set_user,
 };
@@ -50,7 +50,7 @@ async fn the_documented_lines_allow_a_failover() {
     guard.release().await.unwrap();
     waiting.await.unwrap().unwrap();
     for server in group.sentinels().iter().chain(group.servers()) {
-        assert_eq!(refused(server, "app"), Vec::<String>::new());
+        assert_eq!(refused_to_locks(server, "app"), Vec::<String>::new());
     }
     let report = check(&url).await;
     assert_ne!(report.address(), Some(left.addr().to_string().as_str()), "{report}");

@@ -114,10 +114,9 @@ async fn what_is_at_another_slots_counter_is_only_raised() {
 async fn a_refusal_of_several_slots_fails_no_acquisition(#[case] refusal: Option<&str>) {
     let (server, together) = (Server::start(), Cue::of(["EVALSHA"]).about("64"));
     let doors = Doors::of_one_slot_each(&server);
-    // The script about all marks has a key for each slot, and two of its own. Two of the sixteen slots may be the same.
-    for keys in ["18", "17"] {
-        doors.answer(0, Cue::of(["EVALSHA"]).about(keys), Answer::Number(1));
-    }
+    // The script about all marks has a key for each of sixteen slots, and two of its own.
+    doors.answer(0, Cue::of(["EVAL"]).about("18"), Answer::Number(0));
+    doors.answer(0, Cue::of(["DEL"]).times(1), Answer::Number(16));
     if let Some(refusal) = refusal {
         doors.answer(0, together.clone(), Answer::error(refusal));
     }

@@ -31,11 +31,10 @@ struct State {
     start: fn() -> Unready,
 }
 
-const STATES: [State; 11] = [
+const STATES: [State; 10] = [
     state("sentinel", &["this is a Sentinel", "write `redis-sentinel://"], REFUSED, sentinel),
     state("node", &["one node of a cluster", "write `redis-cluster://"], REFUSED, node),
     state("eval", &["'EVAL'", "released safely"], REFUSED, || without("EVAL")),
-    state("evalsha", &["'EVALSHA'", "released safely"], REFUSED, || without("EVALSHA")),
     state("replica", &["this server is a replica", "redis://127.0.0.1:1/0"], REFUSED, replica),
     state("loading", &["LOADING", "loads its data"], PASSING, loading),
     state("busy", &["BUSY", "SCRIPT KILL"], PASSING, busy),
@@ -210,6 +209,17 @@ async fn pair_by_names(server: &Server, locker: &Locker) {
     admin.reset_statistics();
     locker.lock("other").run(async {}).await.unwrap();
     assert_eq!((admin.command_calls("eval"), admin.command_calls("evalsha")), (0, 2));
+}
+
+/// Then the whole texts are sent.
+#[tokio::test]
+async fn a_server_without_names_of_scripts_has_locks() {
+    let Unready { servers, .. } = without("EVALSHA");
+    let locker = ample(&servers[0].url()).connect().await.unwrap();
+    for _ in 0..2 {
+        locker.lock("k").run(async {}).await.unwrap();
+    }
+    assert_eq!(servers[0].admin().keys("disLock:*"), [""; 0]);
 }
 
 /// Goal: a user who may ask neither what the server is nor for its cluster is refused all the same.

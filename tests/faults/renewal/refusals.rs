@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockable_runtime::__internals::Verbs;
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::sections;
-use lockable_tests::{Admin, Answer, Cue, Doors, Server, cluster, wait};
+use lockable_tests::{Admin, Cue, Doors, Server, cluster, wait};
 use tokio::task::JoinSet;
 
 use crate::support::{LIMIT, LONG, acl_rights, connect_ample, server_and_locker};
@@ -48,9 +48,11 @@ async fn after_one_refusal_no_command_mixes_slots() {
 async fn a_refusal_after_the_trial_is_remembered() {
     let server = Server::start();
     let doors = Doors::of_one_slot_each(&server);
-    let full = "OOM command not allowed when used memory > 'maxmemory'.";
-    doors.answer(0, Cue::of(["SET"]), Answer::error(full));
     let verbs = Verbs::open_impatient(&doors.url_of(0), LONG).unwrap();
+    server.admin().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+    let first = (verbs.attempt("first", KEPT, None).unwrap(), Some(KEPT));
+    verbs.renew(&[first]).await.unwrap();
+    server.admin().command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
     let renewals = ["a", "b"].map(|key| (verbs.attempt(key, KEPT, None).unwrap(), Some(KEPT)));
     for commands in [2, 3, 4] {
         let renewed = verbs.renew(&renewals).await.unwrap();

@@ -4,7 +4,7 @@ use super::clock;
 use super::rights::Missing;
 use super::session::{connect, target};
 use super::subscription::Subscription;
-use super::{proxy, rehearsal, settings};
+use super::{proxy, rehearsal};
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::shards::Shard;
 use crate::backend::redis::wire::delete::Delete;
@@ -12,6 +12,7 @@ use crate::backend::redis::wire::flaw::Flaw;
 use crate::backend::redis::wire::script::Names;
 use crate::backend::redis::wire::server::{self, Clock, Mode};
 use crate::backend::redis::wire::session::{Greeting, Session};
+use crate::backend::redis::wire::settings;
 use crate::backend::redis::wire::trial::{self, Probe};
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::slot::Slot;
@@ -50,7 +51,8 @@ async fn steps(
     let target = target(opener).await?;
     report.address = target.named();
     let session = connect(opener, target).await?;
-    let Greeting { hello, names, flaws, .. } = session.greet().await?;
+    let Greeting { hello, names, settings, flaws, .. } =
+        session.greet(aim.role != Role::Reader).await?;
     report.server = server::name(&hello);
     let is_sound = flaws.is_empty();
     for finding in flaws.into_iter().map(Finding::from) {
@@ -69,17 +71,17 @@ async fn steps(
         let delete = Delete::of(&hello);
         let mut missing = Missing::of(&session, &probe, aim.role, delete, report).await?;
         if aim.role == Role::Reader {
-            report.add(missing.findings(session.target.user(), true));
+            report.add(missing.findings(session.target.user()));
             return clock::compare(&session, report).await;
         }
         let subscription = Subscription::open(&session, &probe, &mut missing, report).await;
-        report.add(missing.findings(session.target.user(), probe.names.are_cached()));
+        report.add(missing.findings(session.target.user()));
         if is_sound {
             report.add(rehearsal::run(&session, probe, subscription, &missing).await?);
         }
     }
     report.add(proxy::check(&session).await?);
-    settings::check(&session, shard, report).await?;
+    report.add(settings::findings(settings, opener, &session.target, shard));
     clock::compare(&session, report).await
 }
 

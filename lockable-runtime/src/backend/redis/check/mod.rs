@@ -20,7 +20,6 @@ mod rights;
 mod seeds;
 mod sentinel;
 mod session;
-mod settings;
 mod subscription;
 
 /// Checks a server on connections of the check's own, until it gives no answer, and the Sentinels that name it; or

@@ -23,7 +23,7 @@ use crate::types::slot::Slot;
 /// How each command is tried, with a word in capitals for a key or a channel.
 ///
 /// Each kind of key is read and written, because a rule may allow the one without the other.
-const TRIED: [&str; 25] = [
+const TRIED: [&str; 26] = [
     "time",
     // A script that does nothing, and one that no server has: the rehearsal runs those of the verbs.
     "eval return 0",
@@ -48,6 +48,7 @@ const TRIED: [&str; 25] = [
     // These two only clean up.
     "del FENCE",
     "del QUEUE",
+    "script|exists 0000000000000000000000000000000000000000",
     "client|setname NAME",
     "client|tracking ON OPTIN NOLOOP",
     "client|caching YES",
@@ -197,12 +198,10 @@ impl Missing {
             }
             "client|tracking" if tried.contains("ON") => untracked(&cause),
             // What is no right and no tracking makes no difference, and without the others there is another way.
-            "copy" | "delex" | "delifeq" => return Ok(None),
+            "copy" | "delex" | "delifeq" | "evalsha" | "script|exists" => return Ok(None),
             name if name.starts_with("client|") => return Ok(None),
-            // Without names of scripts there is nothing that it could call.
-            "evalsha" if !probe.names.are_cached() => return Ok(None),
             _ if error.kind() != ServerErrorKind::ResponseError.into() => return Ok(None),
-            name @ ("eval" | "evalsha") => return Err(failed(name, &cause, fault::NO_SCRIPTS)),
+            name @ "eval" => return Err(failed(name, &cause, fault::NO_SCRIPTS)),
             name @ "wait" => return Err(failed(name, &cause, fault::NO_WAIT)),
             name => return Err(failed(name, &cause, fault::NO_COMMAND)),
         };
@@ -239,29 +238,25 @@ impl Missing {
         kind(self.channels).wake_ups.contains(&rule) || rule.starts_with('&')
     }
 
-    pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
+    pub(super) fn findings(&self, user: &str) -> Vec<Finding> {
         let finding = |rule: &String| {
-            let (severity, effect) = self.effect(rule, are_scripts_cached)?;
-            Some(lacking(severity, rule, user, effect))
+            let (severity, effect) = self.effect(rule);
+            lacking(severity, rule, user, effect)
         };
-        let not_cached = (!are_scripts_cached).then(|| scripts_not_cached(user));
         let unproven: Vec<_> = self.unproven.iter().map(String::as_str).collect();
-        let findings = self.rules.iter().filter_map(finding).chain(not_cached);
+        let findings = self.rules.iter().map(finding);
         findings.map(|one| one.granting_besides(&unproven.join(" "))).collect()
     }
 
-    /// `None` for a right that makes no difference.
-    fn effect(&self, rule: &str, are_scripts_cached: bool) -> Option<(Severity, &'static str)> {
+    /// What does not work without that right.
+    fn effect(&self, rule: &str) -> (Severity, &'static str) {
         let is_of_look = LOOKED.iter().any(|tried| rule.strip_prefix('+') == Some(name(tried)));
         if is_of_look || self.role == Role::Reader {
-            return Some(of_look(rule));
+            return of_look(rule);
         }
-        Some(match rule {
-            // There is nothing that it could call.
-            "+evalsha" if !are_scripts_cached => return None,
-            "+eval" if are_scripts_cached && !self.rules.contains("+evalsha") => {
-                (Severity::Warning, "no lock is released once the server has lost its scripts")
-            }
+        match rule {
+            "+evalsha" => (Severity::Warning, "each call sends the whole text of a script"),
+            "+script|exists" => (Severity::Info, "each new connection sends the scripts again"),
             "+lpush" => (Severity::Warning, "a waiter that cannot be reached now loses its place"),
             "+client|setname" => (Severity::Info, "no listing says which process has a lock"),
             "+client|tracking" | "+client|caching" => (Severity::Info, UNTRACKED),
@@ -283,7 +278,7 @@ impl Missing {
             }
             rule if self.is_of_wake_ups(rule) => POLLS,
             _ => (Severity::Error, "no lock can be acquired"),
-        })
+        }
     }
 }
 
@@ -364,13 +359,6 @@ fn is_forbidden(error: &RedisError) -> bool {
     fault::is_missing_right(error) && fault::forbids_command(error)
 }
 
-fn scripts_not_cached(user: &str) -> Finding {
-    let message = "the server does not cache the scripts, so each call sends the whole text of one";
-    let advice = format!("`ACL SETUSER {user} +script|load +evalsha`");
-    let finding = Finding::new(Severity::Warning, Code::ScriptsNotCached, message);
-    finding.advise(advice).about("+script|load").granting(user, "+script|load +evalsha", "")
-}
-
 /// What wake-ups need, and the server does not have, or not now.
 pub(super) fn unnotified(channels: Channels, what: &str, cause: &str) -> Finding {
     let code = match channels {
@@ -405,9 +393,9 @@ mod tests {
             names.map(|name| format!("+{name}")).chain(keys.clone()).collect::<BTreeSet<_>>()
         };
         // What a subscription does, and what connecting does.
-        let of_server = all(Channels::Plain, &["subscribe", "ping", "script|load", "select"]);
+        let of_server = all(Channels::Plain, &["subscribe", "ping", "select"]);
         assert_eq!(of_server, least().map(str::to_owned).collect());
-        let of_node = all(Channels::Sharded, &["ssubscribe", "subscribe", "ping", "script|load"]);
+        let of_node = all(Channels::Sharded, &["ssubscribe", "subscribe", "ping"]);
         assert_eq!(of_node, least_of_nodes().map(str::to_owned).collect());
     }
 
@@ -436,18 +424,12 @@ mod tests {
     }
 
     #[test]
-    fn one_way_to_run_scripts_suffices_with_a_warning() {
-        let severity = |rules: &[&str], rule, is_cached| {
-            let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
-            let (unproven, channels, role) = (BTreeSet::new(), Channels::Plain, Role::App);
-            let missing = Missing { rules, unproven, channels, role, is_mute: false };
-            missing.effect(rule, is_cached).map(|(severity, _)| severity)
-        };
-        assert_eq!(severity(&["+evalsha"], "+evalsha", true), Some(Severity::Error));
-        assert_eq!(severity(&["+evalsha"], "+evalsha", false), None);
-        assert_eq!(severity(&["+eval"], "+eval", true), Some(Severity::Warning));
-        assert_eq!(severity(&["+eval"], "+eval", false), Some(Severity::Error));
-        assert_eq!(severity(&["+eval", "+evalsha"], "+eval", true), Some(Severity::Error));
+    fn the_texts_of_scripts_are_needed_and_their_names_are_not() {
+        let (rules, unproven) = (BTreeSet::new(), BTreeSet::new());
+        let (channels, role) = (Channels::Plain, Role::App);
+        let missing = Missing { rules, unproven, channels, role, is_mute: false };
+        assert_eq!(missing.effect("+evalsha").0, Severity::Warning);
+        assert_eq!(missing.effect("+eval").0, Severity::Error);
     }
 
     #[test]

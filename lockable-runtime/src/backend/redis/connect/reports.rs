@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::backend::{Events, Fault};
+use crate::check::Finding;
 use crate::types::slot::Slot;
 
 /// The way from one server to the locker.
@@ -55,6 +56,13 @@ impl Reports {
     pub(crate) fn broken(&self, fault: &Fault) {
         if let Some(events) = self.events() {
             events.on_broken(fault, &|slot| self.concern(slot));
+        }
+    }
+
+    /// A setting of the server endangers locks.
+    pub(crate) fn endangered(&self, server: &str, danger: &Finding) {
+        if let Some(events) = self.events() {
+            events.on_endangered(server, danger);
         }
     }
 

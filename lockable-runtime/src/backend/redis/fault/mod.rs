@@ -158,6 +158,11 @@ pub(crate) fn forbids_command(error: &RedisError) -> bool {
     error.detail().is_some_and(|words| words.contains("to run the"))
 }
 
+/// Whether scripts are not to be called by their names, because the user may not, or the server has no such command.
+pub(crate) fn forbids_names(error: &RedisError) -> bool {
+    error.detail().is_some_and(|words| words.to_ascii_lowercase().contains("'evalsha'"))
+}
+
 /// Writes belong elsewhere now: a replica refuses them, in a cluster by the name of another node.
 pub(crate) fn leads_away(error: &RedisError) -> bool {
     use ServerErrorKind::{Ask, Moved, ReadOnly};

@@ -3,6 +3,7 @@
 //! See "Why does acquiring use `SET NX GET`, and releasing a Lua script?" in DESIGN.md.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisWrite, ToRedisArgs, Value};
@@ -63,15 +64,14 @@ pub(crate) fn clean_up(namespace: &Namespace, key: &LockKey) -> [Cmd; 3] {
     [end_soon(fence), end_soon(queue), delete]
 }
 
-/// Writes the attempt's owner token at its fence counter, where a trial looks for it.
-pub(crate) fn mark(namespace: &Namespace, attempt: &Attempt) -> Cmd {
-    let mut set = command("SET", 5, namespace.fence(attempt.slot));
-    set.arg(attempt.owner.as_ref()).arg("PX").arg(millis(attempt.ttl.duration()));
-    set
-}
-
-pub(crate) fn unmark(namespace: &Namespace, attempt: &Attempt) -> Cmd {
-    command("DEL", 2, namespace.fence(attempt.slot))
+/// Deletes the marks at the fence counters of trials.
+pub(crate) fn unmark(namespace: &Namespace, tried: &[Arc<Attempt>]) -> Cmd {
+    let mut delete = Cmd::with_capacity(1 + tried.len(), 56 * tried.len());
+    delete.arg("DEL");
+    for attempt in tried {
+        delete.arg(namespace.fence(attempt.slot));
+    }
+    delete
 }
 
 pub(crate) fn set_lock(attempt: &Attempt) -> Cmd {

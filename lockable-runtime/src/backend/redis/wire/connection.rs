@@ -273,7 +273,7 @@ impl Connection {
     /// replies cannot be told from true ones?" in DESIGN.md.
     fn take_note(&self, error: &RedisError) {
         if is_unknown_script(error) {
-            self.names.forget();
+            self.names.are_unknown();
         }
         if fault::is_no_answer(error) {
             self.retire();

@@ -9,6 +9,7 @@ use super::command;
 use super::flaw::Flaw;
 use super::server::Mode;
 use super::session::{Greeting, Session};
+use super::settings;
 use super::trial::{self, Probe, Step};
 use crate::backend::Fault;
 use crate::backend::redis::fault;
@@ -21,7 +22,8 @@ use crate::types::error::LockErrorKind;
 /// already, or has run, and the lock cannot be renewed or freed any more, or at the second grant of a lock.
 pub(crate) async fn greet(session: &Session<'_>) -> Result<Greeting, Fault> {
     let Session { opener, target, .. } = session;
-    let Greeting { hello, tracks, names, flaws } = session.greet().await?;
+    let asks_settings = settings::are_unknown(opener, target);
+    let Greeting { hello, tracks, names, settings, flaws } = session.greet(asks_settings).await?;
     refuse(flaws)?;
     let slot = target.node.as_ref().map(|node| node.slot());
     let probe = Probe::new("", &names, slot)?;
@@ -31,7 +33,11 @@ pub(crate) async fn greet(session: &Session<'_>) -> Result<Greeting, Fault> {
         opener.is_sharded.store(true, Ordering::Relaxed);
     }
     refuse(tried.flaws(target))?;
-    Ok(Greeting { hello, tracks, names: tried.probe.into_names(), flaws: Vec::new() })
+    for danger in settings::dangers(settings, opener, target) {
+        opener.reports.endangered(&target.server, &danger);
+    }
+    let names = tried.probe.into_names();
+    Ok(Greeting { hello, tracks, names, settings: Vec::new(), flaws: Vec::new() })
 }
 
 fn steps(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
@@ -41,9 +47,12 @@ fn steps(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
         return trial::others(session, probe, mode);
     }
     let is_node = target.node.is_some();
-    let mut extra = if is_node { Vec::new() } else { trial::meetings(&probe.names, "") };
-    extra.push(Step::script(trial::BY_TEXT, command::empty_script()));
-    let mut steps = trial::steps(probe, extra);
+    let more = || {
+        let mut more = if is_node { Vec::new() } else { trial::together(probe) };
+        more.push(Step::script(trial::BY_TEXT, command::empty_script()));
+        more
+    };
+    let mut steps = trial::steps(probe, more);
     steps.extend(trial::others(session, probe, mode));
     if opener.is_for_confirming {
         steps.push(Step::command(trial::WAITING, command::wait(0, WAIT)));

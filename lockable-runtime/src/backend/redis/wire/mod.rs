@@ -12,6 +12,7 @@ pub(super) mod script;
 mod sent;
 pub(super) mod server;
 pub(super) mod session;
+pub(super) mod settings;
 pub(super) mod slots;
 pub(super) mod source;
 pub(super) mod tracking;

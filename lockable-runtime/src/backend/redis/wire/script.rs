@@ -20,31 +20,27 @@ use crate::types::slot::Slot;
 /// The names that a call is written with: of the script, and of the companion keys.
 #[derive(Clone)]
 pub(crate) struct Names {
-    /// What a server calls the scripts in its cache; nothing for those that it may not be asked to cache.
-    scripts: Vec<Option<String>>,
-    /// A bit for each script whose text is sent with its next call, because the server forgot it.
-    forgotten: Arc<AtomicU16>,
+    /// Whether scripts are called by the names that they have in the server's cache.
+    pub(crate) are_cached: bool,
+    /// A bit for each script whose text is sent with its next call, because the server does not know it.
+    unknown: Arc<AtomicU16>,
     pub(crate) namespace: Namespace,
     channels: Channels,
 }
 
 impl Names {
-    /// From the answers to `SCRIPT LOAD` of all scripts that are needed, in their order.
-    pub(crate) fn from_replies(
-        namespace: Namespace,
-        channels: Channels,
-        replies: impl IntoIterator<Item = Value>,
-    ) -> Self {
-        let mut replies = replies.into_iter();
-        let mut name = || String::from_redis_value(replies.next()?).ok();
-        let name = |script: &Script| script.is_needed(channels).then(&mut name).flatten();
-        let scripts = Script::ALL.iter().map(name).collect();
-        Self { scripts, forgotten: Arc::default(), namespace, channels }
+    /// A script is called by its name, but where the server does not know it: by the reply to [`exist`].
+    pub(crate) fn cached(namespace: Namespace, channels: Channels, exist: &Value) -> Self {
+        let exist = Vec::<bool>::from_redis_value_ref(exist).unwrap_or_default();
+        let is_unknown = |script: &Script| !exist.get(*script as usize).is_some_and(|is| *is);
+        let unknown = Script::ALL.iter().filter(|script| is_unknown(script));
+        let unknown = AtomicU16::new(unknown.map(|script| bit(*script)).sum());
+        Self { unknown: unknown.into(), are_cached: true, namespace, channels }
     }
 
-    /// Where no script is known by a name.
+    /// The text is sent with every call.
     pub(crate) fn uncached(namespace: Namespace, channels: Channels) -> Self {
-        Self { scripts: Vec::new(), forgotten: Arc::default(), namespace, channels }
+        Self { unknown: Arc::default(), are_cached: false, namespace, channels }
     }
 
     /// The same scripts with the companion keys of another namespace.
@@ -52,22 +48,18 @@ impl Names {
         Self { namespace, ..self.clone() }
     }
 
-    /// Whether the server caches all scripts that are needed.
-    pub(crate) fn are_cached(&self) -> bool {
-        let cached = self.scripts.iter().filter(|name| name.is_some()).count();
-        cached == Script::needed(self.channels).count()
-    }
-
-    /// The server knows none of them any more.
-    pub(crate) fn forget(&self) {
-        self.forgotten.store(u16::MAX, Ordering::Relaxed);
+    /// The server does not know a script, so perhaps none.
+    pub(crate) fn are_unknown(&self) {
+        self.unknown.store(u16::MAX, Ordering::Relaxed);
     }
 
     /// A call by the script's name, or else with its text, of so many keys; with capacity for as many arguments.
     pub(crate) fn call(&self, script: Script, keys: usize, arguments: usize) -> Cmd {
-        let (verb, text) = match self.scripts.get(script as usize) {
-            Some(Some(name)) if !self.is_forgotten(script) => ("EVALSHA", &**name),
-            _ => ("EVAL", script.source(self.channels)),
+        let is_unknown = self.becomes_known(script);
+        let (verb, text) = if self.are_cached && !is_unknown {
+            ("EVALSHA", script.name(self.channels))
+        } else {
+            ("EVAL", script.source(self.channels))
         };
         let count = keys + arguments;
         let mut command = Cmd::with_capacity(3 + count, text.len() + 56 * count + 32);
@@ -75,11 +67,11 @@ impl Names {
         command
     }
 
-    /// Whether the server is to get the text once more.
-    fn is_forgotten(&self, script: Script) -> bool {
-        let bit = 1 << script as u16;
-        self.forgotten.load(Ordering::Relaxed) != 0
-            && self.forgotten.fetch_and(!bit, Ordering::Relaxed) & bit != 0
+    /// Whether the server gets the text with this call alone.
+    fn becomes_known(&self, script: Script) -> bool {
+        let bit = bit(script);
+        self.unknown.load(Ordering::Relaxed) != 0
+            && self.unknown.fetch_and(!bit, Ordering::Relaxed) & bit != 0
     }
 
     /// A call about one lock alone.
@@ -97,6 +89,19 @@ impl Names {
         command.arg(attempt.key.as_str()).arg(fence).arg(queue);
         command
     }
+}
+
+fn bit(script: Script) -> u16 {
+    1 << script as u16
+}
+
+/// Asks which of the first scripts the server knows. It hangs up on a user who is not logged in and sends more than ten
+/// words.
+pub(crate) fn exist(channels: Channels) -> Cmd {
+    let mut exist = Cmd::new();
+    exist.arg("SCRIPT").arg("EXISTS");
+    add_all(&mut exist, Script::ALL.iter().take(8).map(|script| script.name(channels)));
+    exist
 }
 
 /// One call of a script, and how its reply is read.
@@ -359,14 +364,13 @@ pub(crate) fn counted(reply: &Value, others: &[Slot]) -> RedisResult<Counted> {
     Ok(Counted { token: integer(token)?, others: seeded.collect() })
 }
 
-/// Looks whether a script finds what commands have written at the fence counters of trials.
-pub(crate) fn meet(names: &Names, tried: &[Arc<Attempt>]) -> Cmd {
+/// Marks the fence counters of trials.
+pub(crate) fn mark(names: &Names, tried: &[Arc<Attempt>]) -> Cmd {
     let [first, ..] = tried else { return Cmd::new() };
-    let mut command = names.call(Script::Meet, tried.len() + 2, tried.len());
+    let mut command = names.call(Script::Mark, tried.len() + 2, 1);
     command.arg(first.key.as_str());
     add_all(&mut command, tried.iter().map(|attempt| names.namespace.fence(attempt.slot)));
-    command.arg(names.namespace.queue(&first.key));
-    add_all(&mut command, tried.iter().map(|attempt| attempt.owner.as_ref()));
+    command.arg(names.namespace.queue(&first.key)).arg(millis(first.ttl.duration()));
     command
 }
 

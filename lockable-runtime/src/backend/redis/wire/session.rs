@@ -7,9 +7,9 @@ use std::time::Duration;
 use ::redis::{Pipeline, PushInfo, RedisError, RedisResult, Value};
 
 use super::flaw::{self, Flaw};
-use super::script::Names;
+use super::script::{self, Names};
 use super::server::{self, Mode, unfit_by_greeting, version};
-use super::source::Script;
+use super::settings;
 use super::tracking;
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::opener::{Opener, Target};
@@ -34,6 +34,8 @@ pub(crate) struct Greeting {
     pub(crate) tracks: bool,
     /// With what calls are written.
     pub(crate) names: Names,
+    /// The replies about the server's settings, where it was asked.
+    pub(crate) settings: Vec<Value>,
     /// The first one says most.
     pub(crate) flaws: Vec<Flaw>,
 }
@@ -81,21 +83,25 @@ impl<'a> Session<'a> {
         if is_sentinel { session.elsewhere(&hello).await.ok()? } else { None }
     }
 
-    /// Asks for the version, names the connection, and loads the scripts into the server's cache.
-    ///
-    /// A user who may do none of these can still lock: the scripts are then sent whole each time.
-    pub(crate) async fn greet(&self) -> Result<Greeting, Flaw> {
+    /// Asks for the version, and for the settings if so wanted, and names the connection; a user who may do none of these
+    /// can still lock.
+    pub(crate) async fn greet(&self, asks_settings: bool) -> Result<Greeting, Flaw> {
         let Opener { namespace, channels, client_name, .. } = self.opener;
         let mut pipeline = Pipeline::new();
         pipeline.cmd("HELLO");
-        // Who only looks is asked for nothing more, and needs no script.
+        // Who only looks is asked for nothing more.
         if !self.opener.is_for_reading {
             pipeline.cmd("CLIENT").arg("SETNAME").arg(&**client_name);
             if self.hears {
                 pipeline.add_command(tracking::turn_on());
             }
-            for script in Script::needed(*channels) {
-                pipeline.cmd("SCRIPT").arg("LOAD").arg(script.source(*channels));
+        }
+        if !self.opener.is_for_reading {
+            pipeline.add_command(script::exist(*channels));
+        }
+        if asks_settings {
+            for question in settings::questions() {
+                pipeline.add_command(question);
             }
         }
         let mut replies = self.call(&pipeline).await?.into_iter();
@@ -104,15 +110,15 @@ impl<'a> Session<'a> {
         drop(replies.next());
         let tracks =
             self.hears && replies.next().is_some_and(|reply| reply.extract_error().is_ok());
-        let errors = replies.clone().filter_map(|reply| reply.extract_error().err());
-        // When that has passed, it may cache them.
-        let error = errors.into_iter().find(fault::passes);
-        let names = Names::from_replies(namespace.clone(), *channels, replies);
+        let names = if self.opener.is_for_reading {
+            // It runs hardly any.
+            Names::uncached(namespace.clone(), *channels)
+        } else {
+            Names::cached(namespace.clone(), *channels, &replies.next().unwrap_or(Value::Nil))
+        };
         let mut flaws = Vec::from_iter(self.elsewhere(&hello).await?);
         flaws.extend(judge(&hello, &self.target));
-        let unloaded = |error| Flaw::answered("loading the scripts", error, "", &self.target);
-        flaws.extend(error.map(unloaded));
-        Ok(Greeting { hello, tracks, names, flaws })
+        Ok(Greeting { hello, tracks, names, settings: replies.collect(), flaws })
     }
 
     /// What is there instead of a server for locks, with the URL of one; it is asked for that where its greeting says

@@ -1,4 +1,6 @@
-//! The texts of the scripts.
+//! The texts of the scripts, and what a server calls them in its cache.
+
+use std::sync::LazyLock;
 
 use crate::types::namespace::Channels;
 
@@ -9,7 +11,7 @@ macro_rules! text {
     };
 }
 
-/// Each script, with the files that it consists of; between both lists is the one that publishes.
+/// Each script, the most frequent ones first, with the files that it consists of; between both lists is the one that publishes.
 macro_rules! scripts {
     ($($script:ident: [$($front:literal),+] $(publish [$($behind:literal),+])?,)+) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,29 +39,33 @@ macro_rules! scripts {
 scripts! {
     Release: ["free", "value"] publish ["hand_off", "release"],
     Renew: ["value", "renew"],
-    Inspect: ["inspect"],
     Seed: ["seed"],
     Enqueue: ["value"] publish ["hand_off", "enqueue"],
     Leave: ["value"] publish ["hand_off", "leave"],
+    Mark: ["mark"],
     FreeAll: ["value", "free_all"],
     TakeOne: ["value", "take_one"],
     OneOf: ["value"] publish ["hand_off", "one_of"],
-    Meet: ["meet"],
+    Inspect: ["inspect"],
     FreeOne: ["value", "free_one"],
     Transfer: ["value", "transfer"],
 }
 
 impl Script {
-    /// Those that servers are asked to cache: but for those that are rarely run, and no slot of a single server moves.
-    pub(crate) fn needed(channels: Channels) -> impl Iterator<Item = Self> {
-        Self::ALL.iter().copied().filter(move |script| script.is_needed(channels))
+    /// The SHA-1 of the text.
+    pub(crate) fn name(self, channels: Channels) -> &'static str {
+        let names = match channels {
+            Channels::Plain => &PLAIN,
+            Channels::Sharded => &SHARDED,
+        };
+        names.get(self as usize).map_or("", |name| name.get_hash())
     }
+}
 
-    pub(crate) fn is_needed(self, channels: Channels) -> bool {
-        match self {
-            Self::Transfer => false,
-            Self::FreeOne => channels == Channels::Sharded,
-            _ => true,
-        }
-    }
+static PLAIN: LazyLock<Vec<::redis::Script>> = LazyLock::new(|| all(Channels::Plain));
+
+static SHARDED: LazyLock<Vec<::redis::Script>> = LazyLock::new(|| all(Channels::Sharded));
+
+fn all(channels: Channels) -> Vec<::redis::Script> {
+    Script::ALL.iter().map(|script| ::redis::Script::new(script.source(channels))).collect()
 }

@@ -63,37 +63,59 @@ pub(crate) struct Tried {
     pub(crate) probe: Probe,
     steps: Vec<Step>,
     replies: Vec<Value>,
+    /// Whether commands and scripts find different fence counters.
+    is_split: bool,
     /// Whether keys of several slots are not for one script.
     pub(crate) is_spread: bool,
 }
 
-/// Does these steps. A server that does not know a script by its name any more is sent the texts.
+/// Does these steps.
 pub(crate) async fn run(
     session: &Session<'_>,
     mut probe: Probe,
     steps: impl Fn(&Probe) -> Vec<Step>,
 ) -> Result<Tried, Flaw> {
-    let mut is_repeated = false;
-    loop {
-        let steps = steps(&probe);
-        let pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
-        // The client takes no empty pipeline.
-        let is_empty = pipeline.is_empty();
-        let mut replies = if is_empty { Vec::new() } else { session.call(&pipeline).await? };
-        let mut errors = replies.iter().cloned().filter_map(|reply| reply.extract_error().err());
-        if is_repeated || !errors.any(|error| is_unknown_script(&error)) {
-            let is_spread = is_spread(&steps, &mut replies);
-            return Ok(Tried { probe, steps, replies, is_spread });
-        }
-        probe.names = Names::uncached(probe.names.namespace.clone(), session.opener.channels);
-        is_repeated = true;
+    let (steps, mut replies) = do_all(session, &mut probe, steps).await?;
+    let (mut is_split, mut is_spread) = (false, false);
+    if are_scattered(&steps, &mut replies) {
+        let (_, replies) = do_all(session, &mut probe, one_by_one).await?;
+        is_split = self::is_split(&replies);
+        // A script that is refused for another reason, such as a full memory, shows nothing.
+        is_spread = !is_split && replies.iter().all(|reply| matches!(reply, Value::Int(_)));
     }
+    Ok(Tried { probe, steps, replies, is_split, is_spread })
+}
+
+/// A server that does not know a script by its name, or has no names, is sent the texts.
+async fn do_all(
+    session: &Session<'_>,
+    probe: &mut Probe,
+    steps: impl Fn(&Probe) -> Vec<Step>,
+) -> Result<(Vec<Step>, Vec<Value>), Flaw> {
+    let by_name = steps(probe);
+    let replies = send(session, &by_name).await?;
+    let errors = || replies.iter().cloned().filter_map(|reply| reply.extract_error().err());
+    let has_names = !errors().any(|error| fault::forbids_names(&error));
+    if has_names && !errors().any(|error| is_unknown_script(&error)) {
+        return Ok((by_name, replies));
+    }
+    probe.names.are_cached = false;
+    let by_text = steps(probe);
+    probe.names.are_cached = has_names;
+    let replies = send(session, &by_text).await?;
+    Ok((by_text, replies))
+}
+
+async fn send(session: &Session<'_>, steps: &[Step]) -> Result<Vec<Value>, Flaw> {
+    let pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
+    // The client takes no empty one.
+    if pipeline.is_empty() { Ok(Vec::new()) } else { session.call(&pipeline).await }
 }
 
 impl Tried {
     /// What keeps locks from working there, in the order of the steps.
     pub(crate) fn flaws(&self, target: &Target) -> Vec<Flaw> {
-        if is_split(&self.steps, &self.replies) {
+        if self.is_split {
             return vec![Flaw::unfit(server::split(), target)];
         }
         let all = self.steps.iter().zip(&self.replies);
@@ -125,9 +147,8 @@ impl Step {
         Self { name, command, advice: fault::NO_SCRIPTS }
     }
 
-    /// The right to send the text of a script is needed only where the server forgot its name.
     fn flaw(&self, error: RedisError, target: &Target) -> Option<Flaw> {
-        if self.name == OTHERS || (self.name == BY_TEXT && fault::is_missing_right(&error)) {
+        if self.name == OTHERS {
             return None;
         }
         let is_node = target.node.is_some();
@@ -163,8 +184,9 @@ pub(crate) fn others(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<St
     (0..if is_open { PROBED_SLOTS } else { 0 }).map(read).collect()
 }
 
-/// From acquiring to a grant that is published; then those steps that only one trial has; and back to nothing.
-pub(crate) fn steps(probe: &Probe, more: Vec<Step>) -> Vec<Step> {
+/// From acquiring to a grant that is published; then those steps that only one trial has; and back to nothing. The calls
+/// are made in the order in which they are sent: the first one of a script may have its text.
+pub(crate) fn steps(probe: &Probe, more: impl FnOnce() -> Vec<Step>) -> Vec<Step> {
     let Probe { key, origin, names, .. } = probe;
     let holder = attempt(key, *origin, 1);
     let waiter = attempt(key, *origin, 2);
@@ -179,33 +201,45 @@ pub(crate) fn steps(probe: &Probe, more: Vec<Step>) -> Vec<Step> {
         // The waiter has the lock then if it listens; leaving frees it.
         Step::script("releasing a lock", script::release(names, &holder, None, None).command),
         Step::script("leaving a queue", script::leave(names, &waiter).command),
+        // By name, whether the server knew the script or not.
         Step::script("acquiring a free lock from a queue", script::enqueue(names, &waiter).command),
-        Step::script("leaving with a lock", script::leave(names, &waiter).command),
     ];
-    steps.extend(more);
+    steps.extend(more());
     let clean_up = command::clean_up(&names.namespace, key);
     steps.extend(clean_up.map(|command| Step::command(CLEANING, command)));
     steps
 }
 
-/// Whether commands and scripts find the same fence counter, tried with locks all over the slots, and then with all of
-/// them in one script.
+/// Whether one script and one command find the same fence counters of locks all over the slots.
 ///
 /// See "How is a sharding proxy detected?" in DESIGN.md.
-pub(crate) fn meetings(names: &Names, prefix: &str) -> Vec<Step> {
-    let namespace = &names.namespace;
-    let mut tried: Vec<_> = (0..MEETINGS).filter_map(|_| tried(namespace, prefix)).collect();
-    // A counter has the mark of one lock.
+pub(crate) fn together(Probe { names, prefix, .. }: &Probe) -> Vec<Step> {
+    let tried = scattered(&names.namespace, prefix);
+    if tried.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        Step::script(MARKING_ALL, script::mark(names, &tried)),
+        Step::command(UNMARKING_ALL, command::unmark(&names.namespace, &tried)),
+    ]
+}
+
+/// The same lock by lock: the second mark finds the first one where the command in between has missed that.
+fn one_by_one(Probe { names, prefix, .. }: &Probe) -> Vec<Step> {
+    let steps = |attempt: Arc<Attempt>| {
+        let one = slice::from_ref(&attempt);
+        let mark = || Step::script(MARKING, script::mark(names, one));
+        let unmark = || Step::command(UNMARKING, command::unmark(&names.namespace, one));
+        [mark(), unmark(), mark(), unmark()]
+    };
+    scattered(&names.namespace, prefix).into_iter().flat_map(steps).collect()
+}
+
+/// Locks all over the slots, at most one in each: a counter has the mark of one.
+fn scattered(namespace: &Namespace, prefix: &str) -> Vec<Arc<Attempt>> {
     let mut slots = HashSet::new();
-    tried.retain(|attempt| slots.insert(attempt.slot));
-    let met = tried.iter().flat_map(|attempt| {
-        let meet = script::meet(names, slice::from_ref(attempt));
-        [Step::command(MARKING, command::mark(namespace, attempt)), Step::script(MEETING, meet)]
-    });
-    let all = (!tried.is_empty()).then(|| Step::script(GATHERING, script::meet(names, &tried)));
-    let clean =
-        |attempt: &Arc<Attempt>| Step::command(CLEANING, command::unmark(namespace, attempt));
-    met.chain(all).chain(tried.iter().map(clean)).collect()
+    let tried = (0..2 * SCATTERED).filter_map(|_| tried(namespace, prefix));
+    tried.filter(|attempt| slots.insert(attempt.slot)).take(SCATTERED).collect()
 }
 
 /// Where the system gives no randomness, there are no locks either.
@@ -215,33 +249,32 @@ fn tried(namespace: &Namespace, prefix: &str) -> Option<Arc<Attempt>> {
     Some(attempt(&key, origin, 1))
 }
 
-/// Takes the reply to the script about all of the locks, which refuses no connection; returns whether it shows that
-/// keys of several slots are not for one script.
-fn is_spread(steps: &[Step], replies: &mut [Value]) -> bool {
-    let mut are_marked = true;
-    steps.iter().zip(replies).any(|(step, reply)| match step.name {
-        MARKING => {
-            are_marked &= *reply == Value::Okay;
-            false
+/// Takes the replies about all of the locks, which refuse no connection; returns whether the command has not deleted what
+/// the script had written.
+fn are_scattered(steps: &[Step], replies: &mut [Value]) -> bool {
+    for (step, reply) in steps.iter().zip(replies) {
+        match step.name {
+            MARKING_ALL => *reply = Value::Nil,
+            UNMARKING_ALL => {
+                let count = step.command.args_iter().skip(1).count();
+                let all = Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
+                return mem::replace(reply, Value::Nil) != all;
+            }
+            _ => {}
         }
-        GATHERING => are_marked & (mem::replace(reply, Value::Nil) != Value::Int(1)),
-        _ => false,
-    })
+    }
+    false
 }
 
-/// Whether a script did not find what a command had written, and a later command found.
-fn is_split(steps: &[Step], replies: &[Value]) -> bool {
-    let of = |name| {
-        let named = steps.iter().zip(replies).filter(move |(step, _)| step.name == name);
-        named.map(|(_, reply)| reply)
-    };
-    of(MARKING).zip(of(MEETING)).zip(of(CLEANING)).any(|((marked, met), cleaned)| {
-        // After a step of the clock, or a loss of data, no one finds it.
-        let is_missed = *met == Value::Int(0) && *cleaned != Value::Int(0);
+/// Whether a command has missed a mark that a script finds before and behind it.
+fn is_split(replies: &[Value]) -> bool {
+    replies.chunks(4).any(|replies| {
         // No cluster refuses the keys of one lock for that.
-        let error = met.clone().extract_error().err();
-        let is_refused = error.is_some_and(|error| fault::is_cross_slot(&error));
-        *marked == Value::Okay && (is_missed || is_refused)
+        let refused = |reply: &Value| {
+            reply.clone().extract_error().is_err_and(|error| fault::is_cross_slot(&error))
+        };
+        replies.starts_with(&[Value::Int(0), Value::Int(0), Value::Int(1)])
+            || replies.iter().any(refused)
     })
 }
 
@@ -252,13 +285,14 @@ pub(crate) fn attempt(key: &LockKey, origin: Origin, number: u64) -> Arc<Attempt
     Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.kept_turn(), owner))
 }
 
-/// Of two servers that share the keys equally, each of these finds out with every second lock: all of them
-/// miss it once in 65 536 connections.
-const MEETINGS: usize = 16;
+/// Of two servers that share the keys equally, the one with the first of these has another by chance half the time:
+/// all of them once in 32 768 connections.
+const SCATTERED: usize = 16;
 
-const MARKING: &str = "writing a fence counter";
-const MEETING: &str = "finding a fence counter by a script";
-const GATHERING: &str = "finding fence counters of several slots by a script";
+const MARKING_ALL: &str = "marking fence counters of several slots by a script";
+const UNMARKING_ALL: &str = "deleting the marks by a command";
+const MARKING: &str = "marking a fence counter by a script";
+const UNMARKING: &str = "deleting the mark by a command";
 const CLEANING: &str = "cleaning up";
 const OTHERS: &str = "reading a key of another slot";
 pub(crate) const WAITING: &str = "waiting for replicas";
@@ -276,69 +310,68 @@ mod tests {
     use super::*;
     use crate::types::namespace::Channels;
 
-    /// Of every lock; the replies are in the words of the protocol.
-    fn is_split_by(marked: &str, met: &str, cleaned: &str) -> bool {
-        let steps = meetings(&Names::uncached(Namespace::default(), Channels::Plain), "");
-        assert!(steps.len() > 3 * MEETINGS / 2);
-        let reply = |step: &Step| match step.name {
-            MARKING => value(marked),
-            MEETING => value(met),
-            CLEANING => value(cleaned),
-            _ => Value::Int(1),
-        };
-        is_split(&steps, &steps.iter().map(reply).collect::<Vec<_>>())
-    }
-
-    /// With the reply to the script about all of them.
-    fn is_spread_by(marked: &str, gathered: &str) -> bool {
-        let steps = meetings(&Names::uncached(Namespace::default(), Channels::Plain), "");
-        let reply = |step: &Step| match step.name {
-            MARKING => value(marked),
-            GATHERING => value(gathered),
-            _ => Value::Int(1),
-        };
-        let mut replies: Vec<_> = steps.iter().map(reply).collect();
-        let is_spread = is_spread(&steps, &mut replies);
-        let is_taken =
-            replies.iter().all(|reply| matches!(reply, Value::Okay | Value::Int(1) | Value::Nil));
-        assert!(is_taken || marked != "+OK", "it refuses no connection");
-        is_spread
+    fn probe() -> Probe {
+        let names = Names::uncached(Namespace::default(), Channels::Plain);
+        Probe::new("", &names, None).unwrap()
     }
 
     fn value(reply: &str) -> Value {
         ::redis::parse_redis_value(format!("{reply}\r\n").as_bytes()).unwrap()
     }
 
-    #[test]
-    fn a_mark_that_no_script_finds_shows_several_servers() {
-        assert!(is_split_by("+OK", ":0", ":1"));
-        assert!(!is_split_by("+OK", ":1", ":1"));
-        assert!(is_split_by("+OK", "-CROSSSLOT Keys in request don't hash to the same slot", ":1"));
-        // The user may delete nothing.
-        assert!(is_split_by("+OK", ":0", "-NOPERM this user has no permissions to run 'del'"));
+    /// With that reply to both steps about all locks, where no other number is given to the second.
+    fn are_scattered_by(marked: &str, unmarked: Option<&str>) -> bool {
+        let steps = together(&probe());
+        let [_, unmarking] = &steps[..] else { panic!("two steps") };
+        let all = i64::try_from(unmarking.command.args_iter().count() - 1).unwrap();
+        assert!(all > 8);
+        let mut replies = [value(marked), unmarked.map_or(Value::Int(all), value)];
+        let are_scattered = are_scattered(&steps, &mut replies);
+        assert_eq!(replies, [Value::Nil, Value::Nil], "it refuses no connection");
+        are_scattered
     }
 
+    /// With those replies about each lock.
+    fn is_split_by(replies: [&str; 3]) -> bool {
+        let steps = one_by_one(&probe());
+        assert!(steps.len() > 4 * 8);
+        let last = value(replies[1]);
+        let replies =
+            steps.chunks(4).flat_map(|_| replies.map(value).into_iter().chain([last.clone()]));
+        is_split(&replies.collect::<Vec<_>>())
+    }
+
+    const CROSS_SLOT: &str = "-CROSSSLOT Keys in request don't hash to the same slot";
+
+    #[test]
+    fn a_command_that_finds_all_marks_shows_one_server() {
+        assert!(!are_scattered_by(":0", None));
+        for unmarked in [":0", ":7", CROSS_SLOT, "-ERR all keys have to be at one server"] {
+            assert!(are_scattered_by(":0", Some(unmarked)), "{unmarked}");
+        }
+        assert!(are_scattered_by(CROSS_SLOT, Some(":0")));
+    }
+
+    #[test]
+    fn a_mark_that_a_command_misses_and_a_script_finds_shows_several_servers() {
+        assert!(is_split_by([":0", ":0", ":1"]));
+        assert!(!is_split_by([":0", ":1", ":0"]));
+        assert!(is_split_by([CROSS_SLOT, ":0", CROSS_SLOT]));
+    }
+
+    /// After a step of the clock, or a loss of data, no one finds it.
     #[test]
     fn a_mark_that_is_gone_shows_nothing() {
-        assert!(!is_split_by("+OK", ":0", ":0"));
+        assert!(!is_split_by([":0", ":0", ":0"]));
     }
 
-    #[test]
-    fn a_script_that_does_not_find_all_marks_shows_a_proxy() {
-        assert!(is_spread_by("+OK", ":0"));
-        assert!(is_spread_by("+OK", "-CROSSSLOT Keys in request don't hash to the same slot"));
-        assert!(is_spread_by("+OK", "-ERR all keys of a script have to be at one server"));
-        assert!(!is_spread_by("+OK", ":1"));
-        assert!(!is_spread_by("-OOM command not allowed", ":0"));
-    }
-
-    /// A full server has no mark to be found, and one without scripts finds none.
     #[test]
     fn a_mark_that_was_refused_shows_nothing() {
-        assert!(!is_split_by("-OOM command not allowed", ":0", ":1"));
-        assert!(!is_split_by("+OK", "-OOM command not allowed", ":1"));
-        assert!(!is_split_by("+OK", "-NOSCRIPT No matching script", ":1"));
+        let full = "-OOM command not allowed when used memory > 'maxmemory'";
+        assert!(!is_split_by([full, ":0", full]));
+        assert!(!is_split_by([":0", "-NOPERM this user has no permissions to run 'del'", ":1"]));
+        assert!(!is_split_by(["-NOSCRIPT No matching script", ":0", ":0"]));
         let elsewhere = "-MOVED 1 127.0.0.1:7000";
-        assert!(!is_split_by(elsewhere, elsewhere, elsewhere));
+        assert!(!is_split_by([elsewhere, elsewhere, elsewhere]));
     }
 }

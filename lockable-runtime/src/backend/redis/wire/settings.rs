@@ -1,13 +1,14 @@
 //! Settings of the server that locks depend on.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use ::redis::{FromRedisValue, Pipeline, Value};
+use ::redis::{Cmd, FromRedisValue, Value};
 
+use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::connect::shards::Shard;
 use crate::backend::redis::fault;
-use crate::backend::redis::wire::session::Session;
-use crate::check::{Code, Finding, Report, Severity};
+use crate::check::{Code, Finding, Severity};
+use crate::types::mutex::Mutex;
 
 /// The right to each of the two commands, and what it shows.
 const SOURCES: [(&str, &str); 2] = [
@@ -19,28 +20,56 @@ const SOURCES: [(&str, &str); 2] = [
 const WANTED: [&str; 5] =
     ["maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write"];
 
-/// Reads the settings, as far as the user may.
-pub(super) async fn check(
-    session: &Session<'_>,
+/// What asks for the settings.
+pub(super) fn questions() -> [Cmd; SOURCES.len()] {
+    let [mut config, mut info] = [Cmd::new(), Cmd::new()];
+    config.arg("CONFIG").arg("GET").arg(&WANTED);
+    info.arg("INFO");
+    [config, info]
+}
+
+/// What was found by the replies, as far as the user may read the settings. The shard is what a node is the master of,
+/// where that is known.
+pub(crate) fn findings(
+    replies: Vec<Value>,
+    opener: &Opener,
+    target: &Target,
     shard: Option<&Shard>,
-    report: &mut Report,
-) -> Result<(), Finding> {
-    let mut pipeline = Pipeline::new();
-    pipeline.cmd("CONFIG").arg("GET").arg(&WANTED).cmd("INFO");
+) -> Vec<Finding> {
     let mut settings = Settings {
-        has_failover: shard.is_some() || session.target.term.is_some(),
-        confirming: session.opener.replicas.into(),
+        has_failover: target.node.is_some() || target.term.is_some(),
+        confirming: opener.replicas.into(),
         ..Settings::default()
     };
     settings.known.extend(shard.map(|shard| replicas(shard.replicas.len())));
-    for (reply, source) in session.call(&pipeline).await?.into_iter().zip(SOURCES) {
+    let mut findings = Vec::new();
+    for (reply, source) in replies.into_iter().zip(SOURCES) {
         match reply.extract_error() {
             Ok(reply) => settings.learn(&reply),
-            Err(error) => report.add([unread(source, &fault::explain(&error).1)]),
+            Err(error) => findings.push(unread(source, &fault::explain(&error).1)),
         }
     }
-    report.add(settings.findings());
-    Ok(())
+    findings.extend(settings.findings());
+    findings
+}
+
+/// Which servers were asked in this process, and for how many replicas a locker waits there.
+static ASKED: Mutex<BTreeSet<(String, u8)>> = Mutex::new(BTreeSet::new());
+
+/// Whether a new connection of a locker is to ask: it is the first one there.
+pub(super) fn are_unknown(opener: &Opener, target: &Target) -> bool {
+    let is_for_locks = !opener.is_for_reading && !opener.is_for_confirming;
+    is_for_locks && !ASKED.lock().contains(&(target.server.to_string(), opener.replicas))
+}
+
+/// What endangers locks there, if no other connection has found it before.
+pub(super) fn dangers(replies: Vec<Value>, opener: &Opener, target: &Target) -> Vec<Finding> {
+    if replies.is_empty() || !ASKED.lock().insert((target.server.to_string(), opener.replicas)) {
+        return Vec::new();
+    }
+    let mut findings = findings(replies, opener, target, None);
+    findings.retain(|finding| finding.severity() == Severity::Warning);
+    findings
 }
 
 fn unread((right, what): (&'static str, &str), cause: &str) -> Finding {
