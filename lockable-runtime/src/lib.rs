@@ -8,7 +8,8 @@
 //! |---|---|---|
 //! | `macros` | the attribute | on |
 //! | `redis` | `redis://`, `redis-sentinel://`, `redis-cluster://` and `redis+unix://`; without it there is `memory://` alone | on |
-//! | `tls` | `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, through rustls with ring and the system's root certificates, whatever TLS other crates enable | off |
+//! | `tls` | `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, through rustls and the system's root certificates, with [ring](crate::guide::which_redis#whose-cryptography) unless the program has chosen another provider | off |
+//! | `tls-no-provider` | the same without ring: for a library, and for a program that has a provider | off |
 //! | `tower` | `lockable_runtime::tower::RequestIdLayer`, for axum, tonic and others | off |
 //! | `metrics` | metrics (counters and histograms) through the `metrics` facade; see [`telemetry`] | off |
 //! | `admin` | `Locker::admin`: listing locks, and asking their holders to stop; holders stop on request without it too | off |
@@ -66,8 +67,11 @@ pub use releaser::shutdown;
 pub use request_id::RequestId;
 #[cfg(feature = "tower")]
 pub use request_id::tower;
+#[cfg(feature = "tls-no-provider")]
+pub use types::certificates::{ClientCertificate, RootCertificates};
 pub use types::credentials::Credentials;
 pub use types::error::{LockError, LockErrorKind};
+pub use types::secret::Secret;
 pub use types::ticket::{Ticket, TicketError};
 pub use types::token::{FencingToken, FencingTokenError};
 pub use types::{key::LockKey, options::OnLost};

@@ -67,14 +67,14 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "backend/redis/connect",
         "mod opener reports login node demotion finder role address shards endpoint hosts driven client \
-         certificates no_certificates",
+         certificates no_certificates secrets expiry",
     ),
     ("backend/redis/fault", "cluster sentinel mod tls no_tls opening rights words"),
     ("background", "mod exit"),
     ("check", "mod code grant"),
     (
         "types",
-        "mod pause options lanes line_key credentials reporting selection ticket client_name namespace tag permit slot key \
+        "mod pause options lanes line_key credentials certificates secret reporting selection ticket client_name namespace tag permit slot key \
          hole token owner id random url error reason percent redact escape label metric_keys no_metric_keys \
          grow_only mutex clock together written duration utc process generation seeded",
     ),

@@ -158,7 +158,7 @@ async fn settings_of_other_programs_are_reported_once() {
 async fn a_check_connects_as_its_locks_do() {
     let tls = Tls::generate();
     let server = sound().tls(&tls).unix_socket().start();
-    let encrypted = ample(&server.tls_url()).root_certificate(tls.ca_pem());
+    let encrypted = ample(&server.tls_url()).root_certificate(tls.roots());
     for builder in [encrypted, ample(&server.unix_url())] {
         let report = builder.connect_lazy().unwrap().check().await;
         assert_eq!(codes(&report), [], "{report}");

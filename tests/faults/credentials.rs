@@ -5,7 +5,7 @@ mod failures;
 use lockable_runtime::LockErrorKind;
 use std::sync::{Arc, Mutex};
 
-use lockable_runtime::{Credentials, LockError, Locker, LockerBuilder};
+use lockable_runtime::{Credentials, LockError, Locker, LockerBuilder, Secret};
 use lockable_tests::{Sentinels, Server, ServerBuilder, wait};
 
 use crate::runtimes::two_threads;
@@ -25,7 +25,7 @@ fn counted(builder: LockerBuilder, password: &'static str) -> (LockerBuilder, Ru
         counter.next();
         async move { Ok::<_, LockError>(Credentials::new("app", password)) }
     };
-    (builder.credentials(source), calls)
+    (builder.credentials(Secret::from_fn(source)), calls)
 }
 
 async fn pair(locker: &Locker) {
@@ -90,7 +90,7 @@ async fn a_rotated_password_is_followed() {
         let password = stored.lock().unwrap().clone();
         async move { Ok::<_, LockError>(Credentials::new("app", password)) }
     };
-    let locker = ample(&server.url()).credentials(source).connect().await.unwrap();
+    let locker = ample(&server.url()).credentials(Secret::from_fn(source)).connect().await.unwrap();
     let guard = locker.lock("k").renew().acquire().await.unwrap();
     let admin = server.admin();
     for number in 2..5 {
@@ -126,11 +126,7 @@ async fn a_callback_has_priority_over_the_url() {
 async fn the_default_user_takes_the_place_of_another() {
     let server = Server::builder().password("word").start();
     for credentials in [Credentials::password("word"), Credentials::new("", "word")] {
-        let source = move || {
-            let credentials = credentials.clone();
-            async move { Ok::<_, LockError>(credentials) }
-        };
-        let builder = ample(&server.url_with("none", "wrong", 0)).credentials(source);
+        let builder = ample(&server.url_with("none", "wrong", 0)).credentials(credentials);
         pair(&builder.connect().await.unwrap()).await;
     }
 }

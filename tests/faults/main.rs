@@ -27,6 +27,7 @@ mod refusals;
 mod releases;
 mod renewal;
 mod repeated_requests;
+mod rotation;
 mod round_trips;
 mod runtimes;
 mod secrets;

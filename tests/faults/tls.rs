@@ -5,7 +5,7 @@ mod roots;
 
 use lockable_runtime::LockErrorKind;
 use lockable_runtime::check::Code;
-use lockable_runtime::{LockError, Locker, LockerBuilder};
+use lockable_runtime::{ClientCertificate, LockError, Locker, LockerBuilder, RootCertificates};
 use lockable_tests::{Identity, Sentinels, Server, Tls, wait};
 use rstest::rstest;
 
@@ -13,9 +13,9 @@ use crate::support::{CONNECT, KEY, LIMIT, ample, connect_ample, everything, serv
 
 /// Trusts the authority, and shows a certificate where there is one.
 fn trusting(url: &str, tls: &Tls, own: Option<&Identity>) -> LockerBuilder {
-    let builder = ample(url).root_certificate(tls.ca_pem());
+    let builder = ample(url).root_certificate(tls.roots());
     match own {
-        Some(own) => builder.client_certificate(own.certificate.as_str(), own.key.as_str()),
+        Some(own) => builder.client_certificate(ClientCertificate::from(own.clone())),
         None => builder,
     }
 }
@@ -58,7 +58,7 @@ async fn a_server_is_trusted_by_its_authority() {
 async fn one_of_several_roots_may_be_the_servers() {
     let (tls, stranger) = (Tls::generate(), Tls::generate());
     let server = Server::builder().tls(&tls).start();
-    let both = stranger.ca_pem() + "\n" + &tls.ca_pem();
+    let both = RootCertificates::new(stranger.ca_pem() + "\n" + &tls.ca_pem());
     let locker = ample(&server.tls_url()).root_certificate(both).connect().await.unwrap();
     assert_locks(&locker, &server).await;
 }
@@ -175,7 +175,7 @@ async fn certificates_may_change_while_a_locker_lives() {
 async fn a_check_names_what_mends_tls() {
     let tls = Tls::generate();
     let server = Server::builder().mutual_tls(&tls).start();
-    let trusting = ample(&server.tls_url()).root_certificate(tls.ca_pem());
+    let trusting = ample(&server.tls_url()).root_certificate(tls.roots());
     for (builder, method) in
         [(ample(&server.tls_url()), "root_certificate`"), (trusting, "client_certificate`")]
     {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use lockable_runtime::{ClientCertificate, RootCertificates};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
@@ -28,11 +30,26 @@ pub struct Identity {
     pub key: String,
 }
 
+impl From<Identity> for ClientCertificate {
+    fn from(Identity { certificate, key }: Identity) -> Self {
+        Self::new(certificate, key)
+    }
+}
+
 impl Tls {
     /// Makes a new authority, which no other one trusts.
     pub fn generate() -> Self {
+        Self::generate_with(|_| {})
+    }
+
+    /// The same with an authority that ends after this time.
+    pub fn ending(after: Duration) -> Self {
+        Self::generate_with(|params| end(params, after))
+    }
+
+    fn generate_with(change: impl FnOnce(&mut CertificateParams)) -> Self {
         let directory = TempDir::with_prefix("lockable-tls-").expect("a directory can be made");
-        let authority = authority().expect("an authority can be made");
+        let authority = authority(change).expect("an authority can be made");
         let tls = Self { directory, authority };
         fs::write(tls.ca_file(), tls.authority.pem()).expect("the directory is new");
         tls.certify_server(&["localhost", "127.0.0.1"]);
@@ -63,6 +80,11 @@ impl Tls {
         self.issue(&["client"], expire)
     }
 
+    /// A client certificate of this authority that ends after this time.
+    pub fn client_ending(&self, after: Duration) -> Identity {
+        self.issue(&["client"], |params| end(params, after))
+    }
+
     /// The file of the authority's certificate, which clients trust.
     pub fn ca_file(&self) -> PathBuf {
         self.directory.path().join("ca.crt")
@@ -81,6 +103,11 @@ impl Tls {
     /// The authority's certificate as PEM text.
     pub fn ca_pem(&self) -> String {
         self.authority.pem()
+    }
+
+    /// The authority's certificate as a locker trusts it.
+    pub fn roots(&self) -> RootCertificates {
+        RootCertificates::new(self.ca_pem())
     }
 
     fn issue(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Identity {
@@ -107,12 +134,20 @@ impl Tls {
     }
 }
 
-fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
+fn authority(
+    change: impl FnOnce(&mut CertificateParams),
+) -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
     let mut params = CertificateParams::new([])?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let name = format!("lockable tests {}", AUTHORITIES.fetch_add(1, Ordering::Relaxed));
     params.distinguished_name.push(DnType::CommonName, name);
+    change(&mut params);
     CertifiedIssuer::self_signed(params, KeyPair::generate()?)
+}
+
+fn end(params: &mut CertificateParams, after: Duration) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
+    params.not_after = date_time_ymd(1970, 1, 1) + now + after;
 }
 
 fn expire(params: &mut CertificateParams) {

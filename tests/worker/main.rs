@@ -11,6 +11,7 @@ mod fork;
 mod late_writer;
 mod lead;
 mod queue;
+mod secrets;
 mod step;
 mod stock;
 mod tls;
@@ -26,6 +27,7 @@ fn main() {
         "late_writer" => late_writer::main(arguments),
         "lead" => lead::main(arguments),
         "queue" => queue::main(arguments),
+        "secrets" => secrets::main(arguments),
         "step" => step::main(arguments),
         "stock" => stock::main(arguments),
         "tls" => tls::main(arguments),

@@ -39,6 +39,9 @@ pub(crate) trait Events: Send + Sync {
     /// A setting of a server endangers locks; once for a setting, a server and a process.
     fn on_endangered(&self, _server: &str, _danger: &Finding) {}
 
+    /// A certificate ends soon, or has ended, which this sentence says.
+    fn on_ending(&self, _certificate: &str) {}
+
     /// A connection or a subscription to the server of these slots broke: what was last known of their locks may be
     /// over.
     fn on_broken(&self, _fault: &Fault, _concerns: &dyn Fn(Slot) -> bool) {}

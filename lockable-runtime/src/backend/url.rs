@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::{Backend, Fault, Memory};
-use crate::types::credentials::{Credentials, CredentialsSource};
+#[cfg(feature = "tls-no-provider")]
+use crate::types::certificates::{ClientCertificate, RootCertificates};
+use crate::types::credentials::Credentials;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::Namespace;
 use crate::types::options::Deadlines;
+use crate::types::secret::Secret;
 
 /// Everything that says which backend to use and how.
 #[derive(Clone, Default)]
@@ -19,14 +22,15 @@ pub(crate) struct Settings {
     pub(crate) deadlines: Deadlines,
     /// How many replicas have to have a lock.
     pub(crate) replicas: u8,
-    #[cfg(feature = "tls")]
-    pub(crate) root_certificate: Option<Vec<u8>>,
-    /// A certificate and its key.
-    #[cfg(feature = "tls")]
-    pub(crate) client_certificate: Option<(Vec<u8>, Vec<u8>)>,
+    #[cfg(feature = "tls-no-provider")]
+    pub(crate) root_certificate: Option<Secret<RootCertificates>>,
+    #[cfg(feature = "tls-no-provider")]
+    pub(crate) client_certificate: Option<Secret<ClientCertificate>>,
+    #[cfg(feature = "tls-no-provider")]
+    pub(crate) crypto_provider: Option<Arc<rustls::crypto::CryptoProvider>>,
     /// Those of a Redis server, where they are not in the URL.
-    pub(crate) credentials: Option<CredentialsSource>,
-    pub(crate) sentinel_credentials: Option<Credentials>,
+    pub(crate) credentials: Option<Secret<Credentials>>,
+    pub(crate) sentinel_credentials: Option<Secret<Credentials>>,
 }
 
 const SCHEMES: &str = "`redis://`, `rediss://`, `redis-sentinel://`, `rediss-sentinel://`, \

@@ -31,8 +31,12 @@ codes! {
     Unreachable = "unreachable": "check the address, a firewall between, and `rediss://` for TLS",
     /// the server does not let this user in, or one side does not accept the other's certificate.
     Refused = "refused": "put the right user and password into the URL",
-    /// the callback of `LockerBuilder::credentials` returned none.
-    Credentials = "credentials": "fix the callback, or the service that it calls",
+    /// a [secret](crate::Secret) of the locker is missing: its file cannot be read, its function failed, or what they
+    /// gave is not valid.
+    Credentials = "credentials": "mend the file, or the function and the service that it calls",
+    /// a certificate that the locker was given ends within 14 days, or has ended.
+    CertificateEnds =
+        "certificate-ends": "replace it before: where it is in a file, the next connection has the new one",
     /// the user may not do what locks need; the subject is the ACL rule.
     MissingRight = "missing-right": "grant it with `ACL SETUSER`",
     /// the server is older than Redis 7.0.

@@ -1,8 +1,6 @@
 //! The settings of a locker, and making it.
 
-use std::error::Error;
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +10,15 @@ use super::url_settings::Values;
 use crate::backend::{Fault, Link, Settings, open};
 use crate::locker::acquire::Acquirer;
 use crate::telemetry;
+#[cfg(feature = "tls-no-provider")]
+use crate::types::certificates::{ClientCertificate, RootCertificates};
 use crate::types::clock::within;
-use crate::types::credentials::{Credentials, CredentialsSource};
+use crate::types::credentials::Credentials;
 use crate::types::error::LockError;
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 use crate::types::reporting::Reporting;
+use crate::types::secret::Secret;
 
 /// Settings of a [`Locker`].
 ///
@@ -261,10 +262,10 @@ impl LockerBuilder {
         self
     }
 
-    /// Sets the root certificate to trust with `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, in PEM
-    /// form.
+    /// Sets the root certificates to trust with `rediss://`, `rediss-sentinel://` and `rediss-cluster://`.
     ///
-    /// It replaces the system's. Several certificates may follow each other; all of them are trusted alike.
+    /// They replace the system's. [`RootCertificates::file`] reads a file for each new connection; a text in PEM form
+    /// and a [function](Secret::from_fn) are taken too.
     ///
     /// # Guarantees
     /// A server or a Sentinel is used only if its certificate is signed by the authority of a root certificate, is
@@ -273,120 +274,107 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if this is no certificate, or if the URL encrypts
-    ///   nothing; with `memory://` it has no effect.
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if this is no certificate, if the file cannot be read, or
+    ///   if the URL encrypts nothing; with `memory://` it has no effect.
     /// - A call returns [`Refused`](crate::LockErrorKind::Refused), with advice, if its server has no such
-    ///   certificate.
+    ///   certificate, or if a new connection gets [no valid secret](Secret#errors).
     ///
     /// # Examples
     /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lockable_runtime::Locker;
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::{Locker, RootCertificates};
     ///
-    /// let authority = std::fs::read("/etc/redis/ca.pem")?;
     /// let url = "rediss://cache.example.com";
-    /// let locker = Locker::builder().url(url).root_certificate(authority).connect().await?;
+    /// let roots = RootCertificates::file("/etc/redis/ca.pem");
+    /// let locker = Locker::builder().url(url).root_certificate(roots).connect().await?;
     /// # Ok(())
     /// # }
     /// ```
-    #[cfg(feature = "tls")]
-    pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.settings.root_certificate = Some(pem.into());
+    #[cfg(feature = "tls-no-provider")]
+    pub fn root_certificate(mut self, roots: impl Into<Secret<RootCertificates>>) -> Self {
+        self.settings.root_certificate = Some(roots.into());
         self
     }
 
-    /// Sets the client's own certificate and its key, both in PEM form, for servers that require one (mutual TLS).
+    /// Sets the client's own certificate and its key, for servers that require one (mutual TLS).
     ///
-    /// The certificates of the authorities between it and the root may follow it. Redis servers and Sentinels
-    /// receive the same certificate.
+    /// [`ClientCertificate::files`] reads two files for each new connection; texts in PEM form and a
+    /// [function](Secret::from_fn) are taken too. Redis servers and Sentinels receive the same certificate.
     ///
     /// # What this does not guarantee
     /// The certificate does not log in: the user of a connection is that of the URL or of
-    /// [`credentials`](Self::credentials). Make a new locker before the certificate expires, because a locker never
-    /// reads a new one.
+    /// [`credentials`](Self::credentials).
     ///
     /// # Errors
     /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
     ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if these are no certificate and no key, if the key
-    ///   is that of another certificate or needs a password, or if the URL encrypts nothing; with `memory://` they
-    ///   have no effect.
-    /// - A call returns [`Refused`](crate::LockErrorKind::Refused) if its server refuses the certificate.
+    ///   is that of another certificate or needs a password, if a file cannot be read, or if the URL encrypts nothing;
+    ///   with `memory://` they have no effect.
+    /// - A call returns [`Refused`](crate::LockErrorKind::Refused) if its server refuses the certificate, or if a new
+    ///   connection gets [no valid secret](Secret#errors).
     ///
     /// # Examples
     /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use std::fs;
-    /// use lockable_runtime::Locker;
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::{ClientCertificate, Locker, RootCertificates};
     ///
     /// let locker = Locker::builder()
     ///     .url("rediss-sentinel://s1,s2,s3/mymaster")
-    ///     .root_certificate(fs::read("/etc/redis/ca.pem")?)
-    ///     .client_certificate(fs::read("/etc/redis/app.pem")?, fs::read("/etc/redis/app.key")?)
+    ///     .root_certificate(RootCertificates::file("/etc/redis/ca.pem"))
+    ///     .client_certificate(ClientCertificate::files("/etc/redis/app.pem", "/etc/redis/app.key"))
     ///     .connect()
     ///     .await?;
     /// # Ok(())
     /// # }
     /// ```
-    #[cfg(feature = "tls")]
-    pub fn client_certificate(
-        mut self,
-        certificate_pem: impl Into<Vec<u8>>,
-        key_pem: impl Into<Vec<u8>>,
-    ) -> Self {
-        self.settings.client_certificate = Some((certificate_pem.into(), key_pem.into()));
+    #[cfg(feature = "tls-no-provider")]
+    pub fn client_certificate(mut self, own: impl Into<Secret<ClientCertificate>>) -> Self {
+        self.settings.client_certificate = Some(own.into());
         self
     }
 
-    /// Sets a callback that gives each new connection its user and password.
+    /// Sets whose cryptography TLS uses; by default the provider that the program has chosen for the whole process.
     ///
-    /// Use it for credentials that change: tokens of a cloud's identity service, or a password that is rotated. It
-    /// has priority over the credentials in the URL.
-    ///
-    /// # Guarantees
-    /// - The callback is called whenever a connection to a Redis server is opened: for each runtime that uses the
-    ///   locker, for renewals and releases in the background, for the subscription of waiting calls, and once for a
-    ///   [`check`](Locker::check). Its result serves for that one attempt. It is never called for Sentinels; see
-    ///   [`sentinel_credentials`](Self::sentinel_credentials).
-    /// - It runs on a thread of its own, in the context of a tokio runtime with timers and sockets: it may block,
-    ///   and delays only the connection that it is called for.
-    /// - No error, event or `{:?}` of this library shows a password that it returned.
-    ///
-    /// # What this does not guarantee
-    /// - An open connection stays open when its credentials expire, as long as the server allows that.
-    /// - Several calls of the callback may run at the same time, at most 32 for one locker.
-    /// - While a server is unreachable, the callback is called at each attempt: cache for a moment what is
-    ///   expensive to make.
+    /// The default is [`CryptoProvider::get_default`](rustls::crypto::CryptoProvider::get_default) when the locker is
+    /// made, and with the feature `tls` ring where the program has chosen none. See [whose
+    /// cryptography](crate::guide::which_redis#whose-cryptography).
     ///
     /// # Errors
-    /// A call that needs the connection returns:
+    /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the URL encrypts, and there is no provider.
+    #[cfg(feature = "tls-no-provider")]
+    pub fn crypto_provider(mut self, provider: Arc<rustls::crypto::CryptoProvider>) -> Self {
+        self.settings.crypto_provider = Some(provider);
+        self
+    }
+
+    /// Sets the user and the password of new connections.
     ///
-    /// - [`Refused`](crate::LockErrorKind::Refused) when the callback fails or panics, with its message, and with
-    ///   its error as the source;
-    /// - [`is_unavailable`](LockError::is_unavailable) when the callback takes longer than three quarters of the
-    ///   [connect deadline](Self::connect_deadline), and is dropped;
-    /// - [`Refused`](crate::LockErrorKind::Refused) when the server refuses what the callback returned.
+    /// Use it for credentials that change: a password in a file ([`Credentials::file`]), or tokens of a cloud's identity
+    /// service ([`Secret::from_fn`]). It has priority over the credentials in the URL. Sentinels never receive these;
+    /// see [`sentinel_credentials`](Self::sentinel_credentials).
+    ///
+    /// # Errors
+    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the file cannot be read, or has no password.
+    /// - A call returns [`Refused`](crate::LockErrorKind::Refused) if a new connection gets [no valid
+    ///   secret](Secret#errors), or one that the server refuses.
     ///
     /// # Examples
     /// ```no_run
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// use lockable_runtime::{Credentials, Locker};
-    /// # async fn token() -> Result<String, std::io::Error> { Ok(String::new()) }
     ///
     /// let locker = Locker::builder()
     ///     .url("rediss://cache.example.com")
-    ///     .credentials(|| async { Ok::<_, std::io::Error>(Credentials::new("app", token().await?)) })
+    ///     .credentials(Credentials::file("app", "/run/secrets/redis"))
     ///     .connect()
     ///     .await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn credentials<F, A, E>(mut self, source: F) -> Self
-    where
-        F: Fn() -> A + Send + Sync + 'static,
-        A: Future<Output = Result<Credentials, E>> + Send + 'static,
-        E: Into<Box<dyn Error + Send + Sync>>,
-    {
-        self.settings.credentials = Some(CredentialsSource::new(source));
+    pub fn credentials(mut self, credentials: impl Into<Secret<Credentials>>) -> Self {
+        self.settings.credentials = Some(credentials.into());
         self
     }
 
@@ -396,7 +384,10 @@ impl LockerBuilder {
     /// Sentinels never receive those of the servers. Without Sentinels in the URL they have no effect.
     ///
     /// # Errors
-    /// A call returns [`Refused`](crate::LockErrorKind::Refused) when all Sentinels refuse them.
+    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the file cannot be read, or has no password.
+    /// - A call returns [`Refused`](crate::LockErrorKind::Refused) when all Sentinels refuse them, or get [no valid
+    ///   secret](Secret#errors).
     ///
     /// # Examples
     /// ```no_run
@@ -411,8 +402,8 @@ impl LockerBuilder {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn sentinel_credentials(mut self, credentials: Credentials) -> Self {
-        self.settings.sentinel_credentials = Some(credentials);
+    pub fn sentinel_credentials(mut self, credentials: impl Into<Secret<Credentials>>) -> Self {
+        self.settings.sentinel_credentials = Some(credentials.into());
         self
     }
 
@@ -421,8 +412,8 @@ impl LockerBuilder {
     /// # Errors
     /// - Those of [`Locker::connect`].
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) for an `expire` under 10 ms, for a
-    ///   [`namespace`](LockerBuilder::namespace) with which no name can begin, for invalid certificates, and for
-    ///   certificates with a URL that encrypts nothing.
+    ///   [`namespace`](LockerBuilder::namespace) with which no name can begin, for invalid [secrets](Secret) and files
+    ///   that cannot be read, and for certificates with a URL that encrypts nothing.
     ///
     /// # Cancel safety
     /// Dropping the future leaves nothing behind but a connection that is being opened.
@@ -443,14 +434,17 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// - [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) and
-    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), as [`connect`](LockerBuilder::connect).
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), as [`connect`](LockerBuilder::connect). Files of secrets
+    ///   are read here, too.
     /// - [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
         let Cut { url, ignored } = cut(&self.settings.url, self.readers, &mut self.values)?;
         telemetry::settings_ignored(&ignored);
         self.settings.url = url;
-        let of_url = self.values.sentinel_credentials()?;
-        self.settings.sentinel_credentials = self.settings.sentinel_credentials.or(of_url);
+        if self.settings.sentinel_credentials.is_none() {
+            let of_url = self.values.sentinel_credentials()?;
+            self.settings.sentinel_credentials = of_url.map(Secret::from);
+        }
         let namespace = self.values.namespace.as_deref().map(Namespace::new).transpose()?;
         self.settings.namespace = namespace.unwrap_or_default();
         self.settings.replicas = self.values.replicas.unwrap_or_default();

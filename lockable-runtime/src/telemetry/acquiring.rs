@@ -1,6 +1,7 @@
 //! From the request for a lock to its answer.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tracing::field::Empty;
@@ -13,6 +14,7 @@ use crate::backend::Backend;
 use crate::check::Finding;
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::grow_only::GrowOnly;
 use crate::types::label::Label;
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
@@ -182,6 +184,16 @@ pub(crate) fn unnotified(error: &str) {
 pub(crate) fn endangered(server: &str, danger: &Finding) {
     warn!(name: "connect", target: TARGET, server, code = danger.code().as_str(), advice = danger.advice(),
         "{}", danger.message());
+}
+
+/// A certificate of a locker ends soon, or has ended; once for each in the life of the process.
+pub(crate) fn certificate_ends(which: &str) {
+    static SAID: GrowOnly<(String, AtomicBool)> = GrowOnly::new();
+    let make = || (which.to_owned(), AtomicBool::new(false));
+    let (_, is_said) = SAID.find_or_add(|(said, _)| said == which, make);
+    if !is_said.swap(true, Ordering::Relaxed) {
+        warn!(name: "certificate", target: TARGET, "{which}; replace it before it ends");
+    }
 }
 
 /// A locker was made whose URL has settings for other programs.

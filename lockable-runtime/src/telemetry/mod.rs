@@ -11,6 +11,7 @@
 //! | level | name | kind | fields | when |
 //! |---|---|---|---|---|
 //! | warn | `connect` | event | `settings` | the URL of a new locker has these settings for other programs |
+//! | warn | `certificate` | event | | a certificate that the locker [was given](crate::Secret) ends within 14 days, or has ended; at a connection, once for each certificate in the life of the process |
 //! | debug | `acquire` | span | `key`, …, `outcome`, `waited`, `fencing_token` | a call acquires its lock, until it has the lock or gives up |
 //! | debug | `acquire` | event | the same | the end of that span; `waited` and `fencing_token` only if the lock was granted |
 //! | info | `acquire` | event | `key`, … | a decorated call found another holder, and skips its body without an error |
@@ -165,8 +166,9 @@
 //! their first use.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, acquisition_failed, endangered, error_discarded, found_done,
-    settings_ignored, skipped, unnotified, wait_limit_reached, waits_behind, waits_long,
+    Acquiring, Waiting, acquisition_failed, certificate_ends, endangered, error_discarded,
+    found_done, settings_ignored, skipped, unnotified, wait_limit_reached, waits_behind,
+    waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{

@@ -1,11 +1,10 @@
 //! With which user and password a connection logs in.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::io;
+use std::path::PathBuf;
 
-use crate::types::error::Cause;
+use super::secret::Secret;
 
 /// A user and its password, or a token in place of it.
 ///
@@ -33,37 +32,35 @@ impl Credentials {
     pub fn password(password: impl Into<String>) -> Self {
         Self { user: None, password: password.into() }
     }
+
+    /// Makes the credentials of a named user whose password is in a file, which is read for each new connection.
+    ///
+    /// The end of the last line is no part of the password.
+    pub fn file(user: impl Into<String>, path: impl Into<PathBuf>) -> Secret<Self> {
+        Self::in_file(Some(user.into()), path.into())
+    }
+
+    /// The same for the user `default`.
+    pub fn password_file(path: impl Into<PathBuf>) -> Secret<Self> {
+        Self::in_file(None, path.into())
+    }
+
+    fn in_file(user: Option<String>, path: PathBuf) -> Secret<Self> {
+        Secret::in_files([path], move |[content]| {
+            // The error of the conversion would have the password.
+            let text =
+                String::from_utf8(content).map_err(|_| io::Error::other("it is not UTF-8"))?;
+            match text.trim_end_matches(['\r', '\n']) {
+                "" => Err(io::Error::other("it is empty")),
+                password => Ok(Self { user: user.clone(), password: password.to_owned() }),
+            }
+        })
+    }
 }
 
 impl fmt::Debug for Credentials {
     /// Without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
-    }
-}
-
-/// Credentials that are on their way.
-type Answer = Pin<Box<dyn Future<Output = Result<Credentials, Cause>> + Send>>;
-
-/// Where the credentials of each new connection come from.
-#[derive(Clone)]
-pub(crate) struct CredentialsSource(Arc<dyn Fn() -> Answer + Send + Sync>);
-
-impl CredentialsSource {
-    pub(crate) fn new<F, A, E>(source: F) -> Self
-    where
-        F: Fn() -> A + Send + Sync + 'static,
-        A: Future<Output = Result<Credentials, E>> + Send + 'static,
-        E: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        Self(Arc::new(move || {
-            let answer = source();
-            Box::pin(async move { answer.await.map_err(|error| Cause::from(error.into())) })
-        }))
-    }
-
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory asks for none"))]
-    pub(crate) fn ask(&self) -> Answer {
-        (self.0)()
     }
 }

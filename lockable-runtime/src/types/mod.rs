@@ -1,5 +1,7 @@
 //! Values that all modules share: keys, tokens and options, which their constructors check.
 
+#[cfg(feature = "tls-no-provider")]
+pub(crate) mod certificates;
 pub(crate) mod client_name;
 pub(crate) mod clock;
 pub(crate) mod credentials;
@@ -35,6 +37,7 @@ pub(crate) mod random;
 pub(crate) mod reason;
 pub(crate) mod redact;
 pub(crate) mod reporting;
+pub(crate) mod secret;
 #[cfg(test)]
 pub(crate) mod seeded;
 pub(crate) mod selection;

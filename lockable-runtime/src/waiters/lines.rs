@@ -275,6 +275,10 @@ impl Events for Lines {
         telemetry::endangered(server, danger);
     }
 
+    fn on_ending(&self, certificate: &str) {
+        telemetry::certificate_ends(certificate);
+    }
+
     fn on_connected(&self, concerns: &dyn Fn(Slot) -> bool) {
         self.check_all(concerns, Cause::Connected);
     }

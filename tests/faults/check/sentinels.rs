@@ -43,7 +43,7 @@ async fn a_sound_group_is_without_findings() {
 async fn a_group_over_tls_is_examined_too() {
     let tls = Tls::generate();
     let group = sound_group().tls(&tls).start();
-    let builder = ample(&group.url()).root_certificate(tls.ca_pem());
+    let builder = ample(&group.url()).root_certificate(tls.roots());
     let report = builder.connect_lazy().unwrap().check().await;
     assert_eq!(codes(&report), [], "{report}");
     let report = check(&group.url()).await;

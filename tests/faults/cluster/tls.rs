@@ -1,6 +1,6 @@
 //! Clusters whose nodes speak TLS.
 
-use lockable_runtime::LockerBuilder;
+use lockable_runtime::{ClientCertificate, LockerBuilder};
 use lockable_tests::sections::is_clean_everywhere;
 use lockable_tests::{Cluster, Tls};
 
@@ -10,7 +10,7 @@ use crate::support::{LIMIT, LONG, ample};
 async fn locks_of_a_cluster_over_tls_survive_a_failover() {
     let tls = Tls::generate();
     let cluster = Cluster::builder().tls(&tls).start();
-    let locker = ample(&cluster.url()).root_certificate(tls.ca_pem());
+    let locker = ample(&cluster.url()).root_certificate(tls.roots());
     survives_a_failover(&cluster, locker).await;
 }
 
@@ -18,11 +18,11 @@ async fn locks_of_a_cluster_over_tls_survive_a_failover() {
 async fn a_client_certificate_reaches_every_node() {
     let tls = Tls::generate();
     let cluster = Cluster::builder().mutual_tls(&tls).start();
-    let without = ample(&cluster.url()).root_certificate(tls.ca_pem());
+    let without = ample(&cluster.url()).root_certificate(tls.roots());
     let error = without.clone().connect().await.unwrap_err();
     assert!(error.to_string().contains("client_certificate"), "{error}");
     let client = tls.client();
-    let locker = without.client_certificate(client.certificate, client.key);
+    let locker = without.client_certificate(ClientCertificate::from(client));
     survives_a_failover(&cluster, locker).await;
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lockable_runtime::check::{Code, Severity};
-use lockable_runtime::{Credentials, LockError, LockGuard, Locker, distributed_lock};
+use lockable_runtime::{Credentials, LockError, LockGuard, Locker, Secret, distributed_lock};
 use lockable_tests::{Proxy, Server, wait};
 
 use super::{counted, disconnect, guarded, pair};
@@ -37,7 +37,7 @@ fn failing(server: &Server, numbers: &'static [u64]) -> (Locker, Runs) {
         let fails = numbers.contains(&counter.next());
         async move { if fails { Err(NoToken) } else { Ok(Credentials::new("app", "word")) } }
     };
-    (ample(&server.url()).credentials(source).connect_lazy().unwrap(), calls)
+    (ample(&server.url()).credentials(Secret::from_fn(source)).connect_lazy().unwrap(), calls)
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn a_callback_that_fails_is_shown() {
     assert!(error.kind() == LockErrorKind::Refused && error.is_unavailable(), "{error:?}");
     let text = error.to_string();
     assert!(
-        text.contains("`LockerBuilder::credentials` failed: no token: the role is missing"),
+        text.contains("`LockerBuilder::credentials`: no token: the role is missing; mend the file, or the function"),
         "{text}"
     );
     assert!(error.source().unwrap().is::<NoToken>(), "{}", everything(&error));
@@ -95,11 +95,11 @@ async fn a_callback_that_panics_leaves_no_call_hanging() {
             Ok::<_, LockError>(Credentials::new("app", "word"))
         }
     };
-    let locker = ample(&server.url()).credentials(source).connect_lazy().unwrap();
+    let locker = ample(&server.url()).credentials(Secret::from_fn(source)).connect_lazy().unwrap();
     for _ in 0..2 {
         let error = wait::ends(locker.lock("k").acquire()).await.unwrap_err();
         assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
-        let words = "`LockerBuilder::credentials` failed: it panicked: a panic of the test's own";
+        let words = "`LockerBuilder::credentials`: it panicked: a panic of the test's own";
         assert!(error.to_string().contains(words), "{error}");
     }
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -129,11 +129,11 @@ async fn a_callback_that_never_answers_is_given_up() {
             pending::<Result<Credentials, LockError>>().await
         }
     };
-    let locker = ample(&server.url()).connect_deadline(Duration::from_secs(8)).credentials(source);
-    let locker = locker.connect_lazy().unwrap();
+    let locker = ample(&server.url()).connect_deadline(Duration::from_secs(8));
+    let locker = locker.credentials(Secret::from_fn(source)).connect_lazy().unwrap();
     let error = wait::ends(locker.lock("k").try_acquire()).await.unwrap_err();
     assert!(error.is_unavailable() && error.kind() != LockErrorKind::Refused, "{error:?}");
-    let words = "no credentials from `LockerBuilder::credentials` within 6s";
+    let words = "`LockerBuilder::credentials`: no answer within 6s";
     assert!(error.to_string().contains(words), "{error}");
     dropped.recv_timeout(LIMIT).unwrap();
     let report = wait::ends(locker.check()).await;
@@ -154,7 +154,7 @@ async fn a_callback_that_blocks_delays_no_renewal() {
         }
         async { Ok::<_, LockError>(Credentials::new("app", "word")) }
     };
-    let locker = ample(&server.url()).connect_deadline(LONG).credentials(source);
+    let locker = ample(&server.url()).connect_deadline(LONG).credentials(Secret::from_fn(source));
     let locker = locker.connect().await.unwrap();
     let other = connect_ample(&server.url_with("app", "word", 0)).await;
     // So that the first renewal need not open the connection of the background.

@@ -1,7 +1,7 @@
 //! URLs that lead to something else than a server for locks: the error has the URL to write.
 
 use lockable_runtime::LockErrorKind;
-use lockable_runtime::{Credentials, LockError};
+use lockable_runtime::{Credentials, LockError, Secret};
 use lockable_tests::{Sentinels, Server, Tls, cluster, wait};
 
 use super::newcomer_to;
@@ -81,7 +81,8 @@ async fn a_token_that_a_sentinel_refuses_is_not_shown() {
     let server = Server::start();
     let sentinel = sentinel_of(server.addr(), &["mm"]).start();
     let token = || async { Ok::<_, LockError>(Credentials::new("app", CANARY)) };
-    let error = ample(&sentinel.url()).credentials(token).connect().await.unwrap_err();
+    let error =
+        ample(&sentinel.url()).credentials(Secret::from_fn(token)).connect().await.unwrap_err();
     assert!(
         error.kind() == LockErrorKind::Refused && !everything(&error).contains(CANARY),
         "{error:?}"
@@ -95,7 +96,7 @@ async fn a_sentinel_over_tls_is_refused_with_its_url() {
     let sentinel = sentinel_of(server.addr(), &["mm"]).tls(&tls).start();
     for database in ["", "/5"] {
         let builder = ample(&format!("{}{database}", sentinel.tls_url()));
-        let connecting = builder.root_certificate(tls.ca_pem()).connect();
+        let connecting = builder.root_certificate(tls.roots()).connect();
         let error = wait::ends(connecting).await.unwrap_err();
         let url = format!("{}/mm{database}", sentinel.tls_url());
         assert_eq!(url_in(&error), url.replace("rediss://", "rediss-sentinel://"));

@@ -1,7 +1,7 @@
 //! Certificates that are none, and certificates without TLS: errors before anything is opened.
 
 use lockable_runtime::LockErrorKind;
-use lockable_runtime::{LockError, Locker};
+use lockable_runtime::{ClientCertificate, LockError, Locker, RootCertificates};
 use lockable_tests::Tls;
 
 use crate::support::everything;
@@ -24,7 +24,10 @@ fn what_is_no_root_certificate_is_refused() {
     let no_certificate = "-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----\n";
     for pem in ["", "no certificate", &key, &broken, no_certificate] {
         for url in [URL, "rediss-sentinel://a,b/mm"] {
-            let locker = Locker::builder().url(url).root_certificate(pem).connect_lazy();
+            let locker = Locker::builder()
+                .url(url)
+                .root_certificate(RootCertificates::new(pem))
+                .connect_lazy();
             assert_invalid(locker, &["`LockerBuilder::root_certificate`"]);
         }
     }
@@ -46,11 +49,13 @@ fn what_is_no_client_certificate_is_refused() {
         (&one.certificate, &other.key, "another certificate"),
     ];
     for (certificate, key, words) in cases {
-        let builder = Locker::builder().url(URL).client_certificate(certificate, key);
+        let own = ClientCertificate::new(certificate, key);
+        let builder = Locker::builder().url(URL).client_certificate(own);
         assert_invalid(builder.connect_lazy(), &["`LockerBuilder::client_certificate`", words]);
     }
     let both = format!("{}{}", one.key, one.certificate);
-    let builder = Locker::builder().url(URL).client_certificate(both.as_str(), both.as_str());
+    let both = ClientCertificate::new(both.as_str(), both.as_str());
+    let builder = Locker::builder().url(URL).client_certificate(both);
     builder.connect_lazy().unwrap();
 }
 
@@ -58,14 +63,14 @@ fn what_is_no_client_certificate_is_refused() {
 fn certificates_need_a_url_with_tls() {
     let (tls, own) = (Tls::generate(), Tls::generate().client());
     for url in ["redis://localhost", "redis+unix:///run/redis.sock", "redis-sentinel://a,b/mm"] {
-        let root = Locker::builder().url(url).root_certificate(tls.ca_pem());
+        let root = Locker::builder().url(url).root_certificate(tls.roots());
         assert_invalid(root.connect_lazy(), &["root_certificate`", "`rediss://`"]);
-        let certificate = own.certificate.as_str();
-        let client = Locker::builder().url(url).client_certificate(certificate, own.key.as_str());
+        let own = ClientCertificate::from(own.clone());
+        let client = Locker::builder().url(url).client_certificate(own);
         assert_invalid(client.connect_lazy(), &["client_certificate`", "`rediss-sentinel://`"]);
     }
     // A program that is tested in memory keeps its settings.
-    Locker::builder().url("memory://").root_certificate(tls.ca_pem()).connect_lazy().unwrap();
+    Locker::builder().url("memory://").root_certificate(tls.roots()).connect_lazy().unwrap();
 }
 
 #[test]

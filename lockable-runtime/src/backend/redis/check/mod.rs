@@ -28,13 +28,16 @@ pub(super) async fn check(topology: Arc<Topology>, prefix: String, role: Role) -
     let opener = topology.opener.clone();
     let opener = if role == Role::Reader { opener.for_reading() } else { opener };
     let aim = Aim { prefix, role };
-    match &topology.found {
+    let mut report = match &topology.found {
         Found::Fixed => check_one(&opener, &aim, None).await,
         Found::Elected(sentinels) => {
             check_one(&opener, &aim, Some(Group::of(sentinels).await)).await
         }
         Found::Seeds(seeds) => cluster::check(&opener, &aim, seeds).await,
-    }
+    };
+    let ending = opener.certificates.ending().into_iter();
+    report.add(ending.map(|end| Finding::new(Severity::Warning, Code::CertificateEnds, end)));
+    report
 }
 
 async fn check_one(opener: &Opener, aim: &Aim, group: Option<Group>) -> Report {

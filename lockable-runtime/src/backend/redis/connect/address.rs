@@ -167,7 +167,7 @@ const UNNAMED: &str = "the name of the primary is missing, or is none; a URL of 
 pub(super) fn info(url: &str) -> Result<ConnectionInfo, LockError> {
     let rest = ["rediss://", "valkeys://"].iter().find_map(|start| url.strip_prefix(start));
     let Some(rest) = rest else { return plain_info(url) };
-    if !cfg!(feature = "tls") {
+    if !cfg!(feature = "tls-no-provider") {
         return Err(fault::no_tls());
     }
     let insecure = match rest.split_once('#') {

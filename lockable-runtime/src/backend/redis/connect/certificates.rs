@@ -4,11 +4,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use ::redis::{ConnectionAddr, ConnectionInfo};
-use rustls::client::{ResolvesClientCert, Resumption};
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -18,10 +18,13 @@ use tokio::runtime::Handle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::backend::Settings;
+use super::expiry::{self, is_near};
+use super::secrets::{Source, invalid, words};
 use crate::backend::redis::fault::NoRootCertificates;
+use crate::backend::{Fault, Settings};
+use crate::types::certificates::{ClientCertificate, RootCertificates};
 use crate::types::clock::{timer_on, within};
-use crate::types::error::{LockError, LockErrorKind};
+use crate::types::error::LockError;
 use crate::types::mutex::Mutex;
 use crate::types::url;
 
@@ -33,53 +36,48 @@ pub(crate) type Encrypted = TlsStream<TcpStream>;
 pub(crate) struct Certificates(Arc<Shared>);
 
 struct Shared {
-    provider: Arc<CryptoProvider>,
-    /// The client's own, with its key.
-    own: Option<Arc<dyn ResolvesClientCert>>,
-    /// Whether the system's roots are trusted, and not one of the locker's.
-    is_by_system: bool,
-    /// How connections are encrypted; `None` until the system's roots are read.
-    config: Mutex<Option<Arc<ClientConfig>>>,
+    /// `None` where nothing is encrypted.
+    provider: Option<Arc<CryptoProvider>>,
+    /// Where there are none, those of the system are trusted.
+    roots: Source<RootCertificates>,
+    /// The client's own.
+    own: Source<ClientCertificate>,
+    /// The roots of the system; `None` until they are read.
+    of_system: Mutex<Option<Arc<RootCertStore>>>,
+    /// When the certificates end that the last connection had, and the words for it.
+    ends: Mutex<Vec<(SystemTime, String)>>,
     /// The runtime whose timers keep the deadlines.
     timers: Handle,
 }
 
 impl Certificates {
     /// # Errors
-    /// When a certificate is no such, or is given although nothing is encrypted.
+    /// When a certificate is no such, or is given although nothing is encrypted, or cryptography is missing.
     pub(crate) fn of(
         settings: &Settings,
         info: &ConnectionInfo,
         timers: Handle,
     ) -> Result<Self, LockError> {
-        let root = &settings.root_certificate;
-        let own = &settings.client_certificate;
-        match info.addr() {
+        let (roots, own) = (settings.root_certificate.clone(), settings.client_certificate.clone());
+        let provider = match info.addr() {
             ConnectionAddr::TcpTls { insecure: true, .. } => {
                 return Err(url::invalid(INSECURE));
             }
-            ConnectionAddr::TcpTls { .. } => {}
-            _ if root.is_some() => return Err(invalid(ROOT, WITHOUT_TLS)),
-            _ if own.is_some() => return Err(invalid(OWN, WITHOUT_TLS)),
-            _ => {}
-        }
-        // Another crate of the program may have chosen one for the whole process.
-        let chosen = CryptoProvider::get_default().cloned();
-        let provider = chosen.unwrap_or_else(|| Arc::new(ring::default_provider()));
-        let own = own.as_ref().map(|(chain, key)| identity(chain, key, &provider)).transpose()?;
-        let roots = root.as_deref().map(roots).transpose()?;
-        let is_by_system = roots.is_none();
-        let shared = Shared { provider, own, is_by_system, config: Mutex::default(), timers };
-        if let Some(roots) = roots {
-            let config = shared.encrypting(roots).map_err(|error| invalid(ROOT, &error))?;
-            *shared.config.lock() = Some(config);
-        }
-        Ok(Self(Arc::new(shared)))
+            ConnectionAddr::TcpTls { .. } => Some(provider(settings)?),
+            _ if roots.is_some() => return Err(without_tls(ROOT)),
+            _ if own.is_some() => return Err(without_tls(OWN)),
+            _ => None,
+        };
+        let valid = |own: &_| provider.as_ref().map_or(Ok(()), |it| identity(own, it).map(drop));
+        let own = Source::new(OWN, own, timers.clone(), valid)?;
+        let roots = Source::new(ROOT, roots, timers.clone(), |pem| root_store(pem).map(drop))?;
+        let (of_system, ends) = (Mutex::default(), Mutex::default());
+        Ok(Self(Arc::new(Shared { provider, roots, own, of_system, ends, timers })))
     }
 
     /// Whether the client has a certificate of its own.
     pub(crate) fn has_own(&self) -> bool {
-        self.0.own.is_some()
+        self.0.own.is_given()
     }
 
     /// Has the server show its certificate, which must be valid for that host.
@@ -91,47 +89,94 @@ impl Certificates {
     ) -> io::Result<Encrypted> {
         let name = ServerName::try_from(host.to_owned());
         let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let config = self.config().await?;
+        let config = self.0.config(limit / 2 * 3).await?;
         let handshake = TlsConnector::from(config).connect(name, stream);
         let encrypted = within(|| timer_on(&self.0.timers, limit), handshake).await;
         let silence = || format!("no answer to the TLS handshake within {limit:?}");
         let late = || Err(io::Error::new(io::ErrorKind::TimedOut, silence()));
-        encrypted.unwrap_or_else(late).inspect_err(|error| self.doubt(error))
+        encrypted.unwrap_or_else(late).inspect_err(|error| self.0.doubt(error))
     }
 
-    async fn config(&self) -> io::Result<Arc<ClientConfig>> {
-        if let Some(config) = self.0.config.lock().clone() {
-            return Ok(config);
+    /// A sentence on each certificate that ends soon, of those that the last connection had.
+    pub(crate) fn ending(&self) -> Vec<String> {
+        let ends = self.0.ends.lock();
+        ends.iter().filter(|(end, _)| is_near(*end)).map(|(_, words)| words.clone()).collect()
+    }
+}
+
+impl Shared {
+    /// By the certificates of now, each of which may take that long.
+    async fn config(&self, limit: Duration) -> io::Result<Arc<ClientConfig>> {
+        let provider = self.provider.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let roots = self.roots.get(limit).await.map_err(refused)?;
+        let own = self.own.get(limit).await.map_err(refused)?;
+        let (roots, given) = match &roots {
+            Some(pem) => root_store(pem).map_err(|flaw| refused(self.roots.refuse(words(flaw))))?,
+            None => (self.of_system().await?, Vec::new()),
+        };
+        let own = own.as_ref().map(|own| identity(own, provider)).transpose();
+        let own = own.map_err(|flaw| refused(self.own.refuse(words(flaw))))?;
+        let mut ends = expiry::ends(&given, &self.roots.name);
+        ends.extend(own.iter().flat_map(|own| expiry::ends(&own.cert, &self.own.name)));
+        *self.ends.lock() = ends;
+        config(provider, roots, own).map(Arc::new).map_err(io::Error::other)
+    }
+
+    async fn of_system(&self) -> io::Result<Arc<RootCertStore>> {
+        if let Some(roots) = self.of_system.lock().clone() {
+            return Ok(roots);
         }
         // Off the threads that others wait for: these are hundreds of certificates.
-        let roots =
-            self.0.timers.spawn_blocking(system_roots).await.map_err(io::Error::other)??;
-        let config = self.0.encrypting(roots).map_err(io::Error::other)?;
-        *self.0.config.lock() = Some(Arc::clone(&config));
-        Ok(config)
+        let roots = self.timers.spawn_blocking(system_roots).await.map_err(io::Error::other)??;
+        Ok(Arc::clone(self.of_system.lock().insert(Arc::new(roots))))
     }
 
     /// The system may know the server's authority by the next connection.
     fn doubt(&self, error: &io::Error) {
         let error = error.get_ref().and_then(|error| error.downcast_ref());
-        if self.0.is_by_system && matches!(error, Some(rustls::Error::InvalidCertificate(_))) {
-            *self.0.config.lock() = None;
+        if matches!(error, Some(rustls::Error::InvalidCertificate(_))) {
+            *self.of_system.lock() = None;
         }
     }
 }
 
-impl Shared {
-    fn encrypting(&self, roots: RootCertStore) -> Result<Arc<ClientConfig>, rustls::Error> {
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&self.provider));
-        let builder = builder.with_safe_default_protocol_versions()?.with_root_certificates(roots);
-        let mut config = match &self.own {
-            Some(own) => builder.with_client_cert_resolver(Arc::clone(own)),
-            None => builder.with_no_client_auth(),
-        };
-        // Each connection shows the certificates of now.
-        config.resumption = Resumption::disabled();
-        Ok(Arc::new(config))
-    }
+/// Above this, an error of the stream.
+fn refused(fault: Fault) -> io::Error {
+    io::Error::other(fault.into_error())
+}
+
+/// What is given, or else what the program has chosen for the whole process, or else ring, if it is there.
+///
+/// See "Whose cryptography does TLS use?" in DESIGN.md.
+fn provider(settings: &Settings) -> Result<Arc<CryptoProvider>, LockError> {
+    let given = settings.crypto_provider.clone();
+    let chosen = given.or_else(|| CryptoProvider::get_default().cloned());
+    #[cfg(feature = "tls")]
+    let chosen = chosen.or_else(|| Some(Arc::new(rustls::crypto::ring::default_provider())));
+    chosen.ok_or_else(|| invalid(NO_PROVIDER.to_owned()))
+}
+
+fn config(
+    provider: &Arc<CryptoProvider>,
+    roots: Arc<RootCertStore>,
+    own: Option<CertifiedKey>,
+) -> Result<ClientConfig, rustls::Error> {
+    let builder = ClientConfig::builder_with_provider(Arc::clone(provider));
+    let builder = builder.with_safe_default_protocol_versions()?.with_root_certificates(roots);
+    let mut config = match own {
+        Some(own) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(own))),
+        None => builder.with_no_client_auth(),
+    };
+    // Each connection shows the certificates of now.
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
+fn without_tls(method: &str) -> LockError {
+    invalid(format!(
+        "`LockerBuilder::{method}`: nothing is encrypted with this URL; write `rediss://`, and of Sentinels \
+         `rediss-sentinel://`"
+    ))
 }
 
 /// The root certificates of this system; what is broken among them is left out.
@@ -146,44 +191,43 @@ fn system_roots() -> io::Result<RootCertStore> {
     Ok(roots)
 }
 
-fn roots(pem: &[u8]) -> Result<RootCertStore, LockError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in chain(pem, ROOT)? {
-        roots.add(certificate).map_err(|error| invalid(ROOT, &error))?;
+/// With the certificates in it.
+fn root_store(
+    roots: &RootCertificates,
+) -> Result<(Arc<RootCertStore>, Vec<CertificateDer<'static>>), String> {
+    let chain = chain(&roots.pem)?;
+    let mut store = RootCertStore::empty();
+    for certificate in &chain {
+        store.add(certificate.clone()).map_err(|error| error.to_string())?;
     }
-    Ok(roots)
+    Ok((Arc::new(store), chain))
 }
 
-fn identity(
-    certificate: &[u8],
-    key: &[u8],
-    provider: &CryptoProvider,
-) -> Result<Arc<dyn ResolvesClientCert>, LockError> {
-    let chain = chain(certificate, OWN)?;
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| invalid(OWN, NO_KEY))?;
-    let identity = CertifiedKey::from_der(chain, key, provider).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => invalid(OWN, OTHER_KEY),
-        error => invalid(OWN, &error),
-    })?;
-    Ok(Arc::new(SingleCertAndKey::from(identity)))
+fn identity(own: &ClientCertificate, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
+    let chain = chain(&own.certificate)?;
+    let key = PrivateKeyDer::from_pem_slice(&own.key).map_err(|_| NO_KEY)?;
+    CertifiedKey::from_der(chain, key, provider).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => OTHER_KEY.to_owned(),
+        error => error.to_string(),
+    })
 }
 
 /// The certificates in a text of PEM form: at least one.
-fn chain(pem: &[u8], method: &str) -> Result<Vec<CertificateDer<'static>>, LockError> {
+fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, &'static str> {
     let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        Ok(_) | Err(_) => Err(invalid(method, NO_CERTIFICATE)),
+        Ok(_) | Err(_) => Err(NO_CERTIFICATE),
     }
-}
-
-fn invalid(method: &str, flaw: impl std::fmt::Display) -> LockError {
-    LockError::new(LockErrorKind::InvalidOption, format!("`LockerBuilder::{method}`: {flaw}"))
 }
 
 const ROOT: &str = "root_certificate";
 
 const OWN: &str = "client_certificate";
+
+const NO_PROVIDER: &str = "no cryptography for TLS is chosen: give a provider by `LockerBuilder::crypto_provider`, choose one for \
+                           the whole program by `CryptoProvider::install_default` of rustls 0.23, or enable the \
+                           feature `tls` of lockable-runtime, which has ring";
 
 const NO_CERTIFICATE: &str = "this is no certificate in PEM form, which begins with \
                               `-----BEGIN CERTIFICATE-----`";
@@ -191,9 +235,6 @@ const NO_CERTIFICATE: &str = "this is no certificate in PEM form, which begins w
 const NO_KEY: &str = "its key is no private key in PEM form, or one with a password";
 
 const OTHER_KEY: &str = "its key is that of another certificate";
-
-const WITHOUT_TLS: &str = "nothing is encrypted with this URL; write `rediss://`, and of Sentinels \
-                           `rediss-sentinel://`";
 
 const INSECURE: &str = "`#insecure` is not supported: a server is known by its certificate; give that of its \
                         authority by `LockerBuilder::root_certificate`";

@@ -9,9 +9,9 @@ use ::redis::io::tcp::{TcpSettings, socket2};
 use ::redis::{ConnectionAddr, ConnectionInfo, RedisError, RedisResult};
 use tokio::net::TcpStream;
 
-#[cfg(feature = "tls")]
+#[cfg(feature = "tls-no-provider")]
 use super::certificates::{Certificates, Encrypted};
-#[cfg(not(feature = "tls"))]
+#[cfg(not(feature = "tls-no-provider"))]
 use super::no_certificates::{Certificates, Encrypted};
 use crate::backend::redis::fault::{self, Stage};
 

@@ -1,19 +1,22 @@
 //! How to get to a server: its address, the Sentinels that name it, certificates, and credentials.
 
 pub(super) mod address;
-#[cfg(feature = "tls")]
+#[cfg(feature = "tls-no-provider")]
 mod certificates;
 pub(super) mod client;
 mod demotion;
 pub(super) mod driven;
 pub(super) mod endpoint;
+#[cfg(feature = "tls-no-provider")]
+mod expiry;
 pub(super) mod finder;
 pub(super) mod hosts;
 pub(super) mod login;
-#[cfg(not(feature = "tls"))]
+#[cfg(not(feature = "tls-no-provider"))]
 mod no_certificates;
 pub(super) mod node;
 pub(super) mod opener;
 pub(super) mod reports;
 pub(super) mod role;
+mod secrets;
 pub(super) mod shards;

@@ -1,4 +1,4 @@
-//! There is no TLS without the feature `tls`.
+//! There is no TLS without the feature `tls-no-provider`.
 #![expect(clippy::unused_self, reason = "as where there are certificates")]
 
 use std::future::{Ready, ready};
@@ -27,6 +27,10 @@ impl Certificates {
 
     pub(crate) fn has_own(&self) -> bool {
         false
+    }
+
+    pub(crate) fn ending(&self) -> [String; 0] {
+        []
     }
 
     pub(crate) fn encrypt(

@@ -10,15 +10,15 @@ use ::redis::{ConnectionInfo, RedisConnectionInfo};
 use tokio::runtime::Handle;
 
 use super::address::{self, Address, Way};
-#[cfg(feature = "tls")]
+#[cfg(feature = "tls-no-provider")]
 use super::certificates::Certificates;
 use super::client::Client;
 use super::demotion::Demotion;
 use super::driven::Offer;
 use super::endpoint::Endpoint;
 use super::finder::{Finder, Term};
-use super::login::{Login, Logins, with_credentials};
-#[cfg(not(feature = "tls"))]
+use super::login::{Login, Logins};
+#[cfg(not(feature = "tls-no-provider"))]
 use super::no_certificates::Certificates;
 use super::node::Node;
 use super::reports::{Reports, ServerSeats};
@@ -28,7 +28,6 @@ use crate::backend::redis::fences::LostCounters;
 use crate::backend::{Fault, Settings};
 use crate::types::client_name::ClientName;
 use crate::types::clock::{timer_on, within};
-use crate::types::credentials::Credentials;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::{Channels, Namespace};
 
@@ -37,6 +36,7 @@ use crate::types::namespace::{Channels, Namespace};
 pub(crate) struct Opener {
     /// How the server is reached; its host and port are none where a finder names them.
     client: Client,
+    pub(crate) certificates: Certificates,
     finder: Option<Arc<dyn Finder>>,
     /// The node of a cluster that the server is.
     node: Option<Arc<Node>>,
@@ -94,25 +94,28 @@ impl Opener {
     /// With how the server is found.
     ///
     /// # Errors
-    /// When the URL or a certificate is not valid.
+    /// When the URL or a secret is not valid.
     pub(crate) fn new(settings: &Settings, timers: Handle) -> Result<(Self, Way), LockError> {
         let address = Address::parse(&settings.url)?;
         let certificates = Certificates::of(settings, &address.server, timers.clone())?;
         let info = address.server.set_tcp_settings(tcp_settings(settings.deadlines.command));
-        let login_limit = settings.deadlines.connect / 4 * 3;
+        let credentials = settings.credentials.clone();
+        let deadline = settings.deadlines.connect;
+        let logins = Logins::new("credentials", credentials, timers.clone(), deadline)?;
         let is_sharded = matches!(address.way, Way::Sharded(_));
         let opener = Self {
-            client: Client::new(info, certificates, settings.deadlines.connect),
+            client: Client::new(info, certificates.clone(), deadline),
+            certificates,
             finder: None,
             node: None,
-            logins: Logins::new(settings.credentials.clone(), timers.clone(), login_limit),
+            logins,
             server: address.name.into(),
             store: address.store.into(),
             namespace: settings.namespace.clone(),
             client_name: ClientName::current(settings.service.as_deref())?.to_string().into(),
             channels: if is_sharded { Channels::Sharded } else { Channels::Plain },
             timers,
-            connect_deadline: settings.deadlines.connect,
+            connect_deadline: deadline,
             command_deadline: settings.deadlines.command,
             is_sharded: Arc::new(AtomicBool::new(is_sharded)),
             deletes: Arc::default(),
@@ -133,14 +136,8 @@ impl Opener {
         Self { finder: Some(finder), ..self }
     }
 
-    /// How another kind of server is reached in the same manner, with a login of its own.
-    pub(crate) fn client_for(
-        &self,
-        info: ConnectionInfo,
-        credentials: Option<Credentials>,
-        limit: Duration,
-    ) -> Client {
-        let info = with_credentials(info, credentials);
+    /// How another kind of server is reached in the same manner.
+    pub(crate) fn client_for(&self, info: ConnectionInfo, limit: Duration) -> Client {
         let tcp_settings = self.client.info.tcp_settings().clone();
         self.client.for_another(info.set_tcp_settings(tcp_settings), limit)
     }
@@ -210,7 +207,14 @@ impl Opener {
 
     /// With what a connection logs in that is opened now; the user's callback is asked, where there is one.
     pub(crate) async fn login(&self) -> Result<Login, Fault> {
-        Box::pin(self.logins.next(&self.server)).await
+        Box::pin(self.logins.next()).await.map_err(|fault| fault::of_secret(&self.server, fault))
+    }
+
+    /// Reports certificates that end soon.
+    pub(crate) fn warn_of_certificates(&self) {
+        if let Some(events) = self.reports.events() {
+            self.certificates.ending().iter().for_each(|end| events.on_ending(end));
+        }
     }
 
     /// The future's output; `None` when the limit comes first.

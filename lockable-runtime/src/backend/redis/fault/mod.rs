@@ -6,23 +6,23 @@ use std::time::Duration;
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
 pub(super) mod cluster;
-#[cfg(not(feature = "tls"))]
+#[cfg(not(feature = "tls-no-provider"))]
 mod no_tls;
 mod opening;
 pub(super) mod rights;
 pub(super) mod sentinel;
-#[cfg(feature = "tls")]
+#[cfg(feature = "tls-no-provider")]
 mod tls;
 mod words;
 
-#[cfg(not(feature = "tls"))]
+#[cfg(not(feature = "tls-no-provider"))]
 use no_tls as tls;
 pub(crate) use opening::{Stage, of_first_answer};
-#[cfg(feature = "tls")]
+#[cfg(feature = "tls-no-provider")]
 pub(crate) use tls::NoRootCertificates;
 
 use crate::backend::{Attempt, Fault};
-use crate::types::error::{Cause, LockError, LockErrorKind};
+use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::slot::Slot;
@@ -112,20 +112,20 @@ pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, attempt: &Attemp
     fault
 }
 
-/// The user's callback gave no credentials, for a reason in its own words.
-pub(crate) fn of_credentials(server: &str, error: Cause) -> Fault {
-    let message = format!("{server}: `LockerBuilder::credentials` failed: {error}");
-    let message = message.replace(['\n', '\r'], " ");
-    Fault { source: Some(error), ..Fault::new(LockErrorKind::Refused, message) }
+/// A secret that a connection needs and does not get, which is an error of this process.
+pub(crate) fn missing_secret(error: &RedisError) -> Option<&LockError> {
+    opening::io_error(error)?.get_ref()?.downcast_ref()
 }
 
-pub(crate) fn late_credentials(server: &str, limit: Duration) -> Fault {
-    let message =
-        format!("{server}: no credentials from `LockerBuilder::credentials` within {limit:?}");
-    Fault::unavailable(message)
+/// The same before there is a connection to that server.
+pub(crate) fn of_secret(server: &str, fault: Fault) -> Fault {
+    Fault { message: format!("{server}: {}; {SECRET}", fault.message), ..fault }
 }
 
-/// What to do where the server refuses what the user's callback gave.
+/// What to do about it.
+pub(crate) const SECRET: &str = "mend the file, or the function that returns it";
+
+/// What to do where the server refuses what the builder was given.
 pub(crate) const CALLBACK: &str = "the server refuses the user and the password that \
                                    `LockerBuilder::credentials` gave";
 
@@ -201,6 +201,9 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     if is_missing_right(error) {
         let is_of_nodes = error.detail().is_some_and(rights::are_of_nodes);
         return (Refused, if is_of_nodes { &rights::ADVICE_OF_NODES } else { &rights::ADVICE });
+    }
+    if let Some(missing) = missing_secret(error) {
+        return (missing.kind(), SECRET);
     }
     if let Some(verdict) = tls::verdict(error) {
         return verdict;
@@ -355,7 +358,7 @@ pub(crate) fn bad_url(error: &RedisError) -> LockError {
 
 /// A URL of TLS in a program without it.
 pub(crate) fn no_tls() -> LockError {
-    let message = "`rediss://` needs the feature `tls` of lockable-runtime";
+    let message = "`rediss://` needs the feature `tls` of lockable-runtime, or `tls-no-provider`";
     LockError::new(LockErrorKind::InvalidUrl, message.to_owned())
 }
 

@@ -1,4 +1,4 @@
-//! There is no TLS without the feature `tls`.
+//! There is no TLS without the feature `tls-no-provider`.
 
 use ::redis::RedisError;
 

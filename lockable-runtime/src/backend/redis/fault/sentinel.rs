@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::redis::RedisError;
 
-use super::{explain, is_missing_right, rights, tls, words};
+use super::{explain, is_missing_right, missing_secret, rights, tls, words};
 use crate::backend::Fault;
 use crate::types::error::LockErrorKind;
 
@@ -30,7 +30,9 @@ pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, Strin
     let (kind, cause, advice) = explain(error);
     let is_unknown = error.detail().is_some_and(|words| words.contains("unknown command"));
     match kind {
-        LockErrorKind::Refused if tls::verdict(error).is_some() => {
+        LockErrorKind::Refused
+            if missing_secret(error).is_some() || tls::verdict(error).is_some() =>
+        {
             (Reason::Refused, cause, advice.to_owned())
         }
         LockErrorKind::Refused if is_unknown => {

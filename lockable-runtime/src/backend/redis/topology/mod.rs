@@ -63,7 +63,7 @@ pub(super) enum Found {
 
 impl Topology {
     /// # Errors
-    /// When the URL or a certificate is not valid.
+    /// When the URL or a secret is not valid.
     pub(super) fn open(settings: &Settings, background: Handle) -> Result<Arc<Self>, LockError> {
         let (opener, way) = Opener::new(settings, background)?;
         let mut found = Found::Fixed;
@@ -71,8 +71,8 @@ impl Topology {
         let (opener, seats) = match way {
             Way::Fixed => (opener.clone(), one(&opener)),
             Way::Elected(group) => {
-                let credentials = settings.sentinel_credentials.as_ref();
-                let watch = Watch::new(Sentinels::new(&opener, group, credentials));
+                let credentials = settings.sentinel_credentials.clone();
+                let watch = Watch::new(Sentinels::new(&opener, group, credentials)?);
                 found = Found::Elected(Arc::clone(&watch.sentinels));
                 let opener = opener.found_by(Arc::new(watch));
                 (opener.clone(), one(&opener))

@@ -1,5 +1,6 @@
 //! The Sentinels that name the primary of a group of servers, and how they are asked.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::backend::redis::connect::address::{self, Group};
 use crate::backend::redis::connect::client::Client;
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
+use crate::backend::redis::connect::login::Logins;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::role;
 use crate::backend::redis::fault;
@@ -22,7 +24,8 @@ use crate::backend::redis::wire::flaw::{Flaw, missing_right};
 use crate::check::{Code, Finding, Severity};
 use crate::types::clock::{boot_time, timer_on, within};
 use crate::types::credentials::Credentials;
-use crate::types::error::LockErrorKind;
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::secret::Secret;
 
 /// How long the others may take once one Sentinel has named a primary.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -47,26 +50,37 @@ pub(crate) struct Sentinels {
 #[derive(Clone)]
 pub(crate) struct Sentinel {
     pub(crate) client: Client,
+    logins: Logins,
     /// `host:port`.
     pub(crate) name: String,
 }
 
 impl Sentinels {
     /// The opener is that of the primary.
-    pub(super) fn new(opener: &Opener, group: Group, credentials: Option<&Credentials>) -> Self {
+    ///
+    /// # Errors
+    /// When the credentials are in files that cannot be read or are not valid.
+    pub(super) fn new(
+        opener: &Opener,
+        group: Group,
+        credentials: Option<Secret<Credentials>>,
+    ) -> Result<Self, LockError> {
         let limit = opener.connect_deadline / 2;
+        let logins =
+            Logins::new("sentinel_credentials", credentials, opener.timers.clone(), limit)?;
         let sentinel = |info: ConnectionInfo| Sentinel {
             name: address::endpoint(&info),
-            client: opener.client_for(info, credentials.cloned(), limit),
+            client: opener.client_for(info, limit),
+            logins: logins.clone(),
         };
-        Self {
+        Ok(Self {
             each: group.sentinels.into_iter().map(sentinel).collect(),
             primary: group.primary,
             name: Arc::clone(&opener.server),
             timers: opener.timers.clone(),
             limit,
             elections: Arc::default(),
-        }
+        })
     }
 
     /// Where the primary is: as was learned just now, or as most of them answer.
@@ -149,14 +163,25 @@ impl Sentinel {
     }
 
     pub(crate) async fn vote(self, primary: String, timers: Handle, limit: Duration) -> Vote<Flaw> {
-        match within(|| timer_on(&timers, limit), self.request_vote(&primary)).await {
-            Some(Ok(vote)) => vote,
-            Some(Err(error)) => Vote::None(self.failed(&error)),
+        let vote = async {
+            let known = self.logged_in().await.map_err(|error| self.failed(&error))?;
+            known.request_vote(&primary).await.map_err(|error| known.failed(&error))
+        };
+        match within(|| timer_on(&timers, limit), vote).await {
+            Some(vote) => vote.unwrap_or_else(Vote::None),
             None => {
                 let fault = Fault::no_answer(&self.name, limit);
                 unanswered(fault, format!("no answer within {limit:?}"))
             }
         }
+    }
+
+    /// The same with what a connection logs in that is opened now.
+    pub(crate) async fn logged_in(&self) -> RedisResult<Self> {
+        let missing = |fault: Fault| io::Error::other(fault.into_error());
+        let login = self.logins.next().await.map_err(missing)?;
+        let client = self.client.with(login.put_into(self.client.info.clone()));
+        Ok(Self { client, ..self.clone() })
     }
 
     async fn request_vote(&self, primary: &str) -> RedisResult<Vote<Flaw>> {
@@ -179,6 +204,7 @@ impl Sentinel {
         let finding = |code| Finding::new(Severity::Warning, code, cause).advise(advice);
         let finding = match reason {
             Reason::NoSentinel => finding(Code::NotASentinel),
+            Reason::Refused if fault::missing_secret(error).is_some() => finding(Code::Credentials),
             Reason::Refused => finding(Code::Refused),
             Reason::Silent => finding(Code::SentinelSilent),
             Reason::MissingRight => {
@@ -221,7 +247,7 @@ mod tests {
         let settings = Settings { url, ..Settings::default() };
         let (opener, way) = Opener::new(&settings, background().unwrap()).unwrap();
         let Way::Elected(group) = way else { panic!("it is a URL of Sentinels") };
-        Sentinels::new(&opener, group, None)
+        Sentinels::new(&opener, group, None).unwrap()
     }
 
     fn kind(votes: impl IntoIterator<Item = Vote<Flaw>>) -> LockErrorKind {

@@ -62,7 +62,10 @@ struct Watcher {
 impl Subscriber for Watcher {
     async fn serve(&mut self) -> End {
         let Some(all) = self.all.upgrade() else { return End::Failed };
-        let opening = Subscription::open(&self.sentinel.client, CHANNEL);
+        let opening = async {
+            let sentinel = self.sentinel.logged_in().await?;
+            Subscription::open(&sentinel.client, CHANNEL).await
+        };
         let opened = within(|| timer_on(&all.timers, all.limit), opening).await;
         let Some(Ok(mut subscription)) = opened else { return End::Failed };
         // What was announced before is lost.

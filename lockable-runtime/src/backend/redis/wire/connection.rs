@@ -98,6 +98,7 @@ impl Connection {
         let Greeting { hello, names, tracks, .. } = greet(&session).await?;
         let delete = Delete::of(&hello);
         opener.was_connected.store(true, Ordering::Relaxed);
+        opener.warn_of_certificates();
         opener.deletes.store(delete.is_some(), Ordering::Relaxed);
         opener.demotion.end();
         target.works();

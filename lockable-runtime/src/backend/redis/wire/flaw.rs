@@ -52,6 +52,9 @@ impl Flaw {
         } else {
             let (kind, cause, advice) = About::Login(target.login_advice).explain(error);
             let finding = match kind {
+                _ if fault::missing_secret(error).is_some() => {
+                    Finding::new(Severity::Error, Code::Credentials, cause)
+                }
                 LockErrorKind::Refused => Finding::new(Severity::Error, Code::Refused, cause),
                 _ => unreachable(cause, target),
             };

@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(url("redis://u:canary@[::1]:7", replica), "write `redis-cluster://[::1]:7`");
         let socket = url("redis+unix:///s?pass=canary", replica);
         assert_eq!(socket, "write `redis-cluster://host:6379`");
-        #[cfg(feature = "tls")]
+        #[cfg(feature = "tls-no-provider")]
         assert_eq!(url("rediss://:canary@h", replica), "write `rediss-cluster://h:6379`");
     }
 }

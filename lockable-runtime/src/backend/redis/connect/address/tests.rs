@@ -45,7 +45,7 @@ fn an_address_is_named_without_secrets() {
     }
 }
 
-#[cfg(feature = "tls")]
+#[cfg(feature = "tls-no-provider")]
 #[test]
 fn tls_is_for_sentinels_too() {
     for scheme in ["rediss-sentinel", "rediss+sentinel", "valkeys-sentinel", "valkeys+sentinel"] {
@@ -56,7 +56,7 @@ fn tls_is_for_sentinels_too() {
     }
 }
 
-#[cfg(feature = "tls")]
+#[cfg(feature = "tls-no-provider")]
 #[test]
 fn tls_is_for_clusters_too() {
     for scheme in ["rediss-cluster", "rediss+cluster", "valkeys-cluster", "valkeys+cluster"] {
