@@ -1,15 +1,14 @@
 //! The locker that the arguments and the environment name.
 
-use std::convert::Infallible;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use lockable_runtime::{Credentials, Locker, LockerBuilder};
+#[cfg(feature = "tls")]
+use lockable_runtime::{ClientCertificate, RootCertificates};
+use lockable_runtime::{Credentials, Locker, LockerBuilder, Secret};
 
 use crate::arguments::Connection;
-use crate::environment::{refuse_forgotten, variable};
+use crate::environment::{path, refuse_forgotten, variable};
 use crate::failure::Failure;
 use crate::output::shell::quoted;
 
@@ -36,11 +35,13 @@ pub(crate) fn command(connection: &Connection, verb: &str, words: &[&str]) -> St
 /// Those that say where the locks are.
 fn options(connection: &Connection) -> impl Iterator<Item = String> {
     let Connection { url, prefix, namespace, .. } = connection;
-    let Connection { password_file, ca_file, cert_file, key_file, .. } = connection;
+    let Connection { password_file, sentinel_password_file, .. } = connection;
+    let Connection { ca_file, cert_file, key_file, .. } = connection;
     let texts = [("--url", url), ("--prefix", prefix), ("--namespace", namespace)];
     let texts = texts.map(|(name, text)| (name, text.clone()));
     let files = [
         ("--password-file", password_file),
+        ("--sentinel-password-file", sentinel_password_file),
         ("--ca-file", ca_file),
         ("--cert-file", cert_file),
         ("--key-file", key_file),
@@ -57,8 +58,8 @@ fn builder(connection: &Connection) -> Result<LockerBuilder, Failure> {
     }
     let (url, is_shared) = url(connection)?;
     let builder = Locker::builder();
-    let url_alone =
-        if connection.password_file.is_some() { without_user(&url) } else { url.clone() };
+    let password_file = path(&connection.password_file, "LOCKABLE_PASSWORD_FILE");
+    let url_alone = if password_file.is_some() { without_user(&url) } else { url.clone() };
     let builder = if is_shared { builder.shared_url(url_alone) } else { builder.url(url_alone) };
     let mut builder = builder.command_deadline(connection.timeout.0);
     builder = builder.connect_deadline(connection.timeout.0);
@@ -68,8 +69,13 @@ fn builder(connection: &Connection) -> Result<LockerBuilder, Failure> {
     if let Some(namespace) = &connection.namespace {
         builder = builder.namespace(namespace);
     }
-    if let Some(file) = &connection.password_file {
-        builder = with_password(builder, &url, file)?;
+    if let Some(file) = password_file {
+        let user = user_info(&url).and_then(|info| info.split(':').next());
+        builder = builder.credentials(password_in(file, user));
+    }
+    if let Some(file) = path(&connection.sentinel_password_file, "LOCKABLE_SENTINEL_PASSWORD_FILE")
+    {
+        builder = builder.sentinel_credentials(password_in(file, setting(&url, "sentinel_user")));
     }
     with_certificates(builder, connection)
 }
@@ -110,31 +116,21 @@ fn without_user(url: &str) -> String {
 }
 
 /// The file is read for each connection, so that a password may change.
-fn with_password(builder: LockerBuilder, url: &str, file: &Path) -> Result<LockerBuilder, Failure> {
-    let unreadable = |error| Failure::usage(format!("--password-file {}: {error}", file.display()));
-    let first = password(file).map_err(unreadable)?;
-    if first.is_empty() {
-        return Err(Failure::usage(format!("--password-file {}: it is empty", file.display())));
+fn password_in(file: PathBuf, user: Option<&str>) -> Secret<Credentials> {
+    match user.filter(|user| !user.is_empty()) {
+        Some(user) => Credentials::file(decoded(user), file),
+        None => Credentials::password_file(file),
     }
-    let user = user_info(url).and_then(|info| info.split(':').next());
-    let user = user.filter(|user| !user.is_empty()).map(decoded);
-    let file = PathBuf::from(file);
-    Ok(builder.credentials(move || {
-        // A pipe is empty when it is read again.
-        let now = password(&file).ok().filter(|password| !password.is_empty());
-        let password = now.unwrap_or_else(|| first.clone());
-        let credentials = match &user {
-            Some(user) => Credentials::new(user, password),
-            None => Credentials::password(password),
-        };
-        async { Ok::<_, Infallible>(credentials) }
-    }))
 }
 
-/// Without the end of the line, which editors and `echo` leave.
-fn password(file: &Path) -> io::Result<String> {
-    let text = fs::read_to_string(file)?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+/// The value of a setting of a URL, as it is written there.
+fn setting<'a>(url: &'a str, name: &str) -> Option<&'a str> {
+    let (_, query) = url.split_once('?')?;
+    query
+        .split('&')
+        .filter_map(|setting| setting.split_once('='))
+        .find(|it| it.0 == name)
+        .map(|(_, value)| value)
 }
 
 /// A user's name in a URL is percent-encoded.
@@ -153,32 +149,44 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-#[cfg(feature = "tls")]
 fn with_certificates(
-    mut builder: LockerBuilder,
+    builder: LockerBuilder,
     connection: &Connection,
 ) -> Result<LockerBuilder, Failure> {
-    let read = |option: &str, file: &Path| {
-        fs::read(file)
-            .map_err(|error| Failure::usage(format!("{option} {}: {error}", file.display())))
+    let roots = path(&connection.ca_file, "LOCKABLE_CA_FILE");
+    let certificate = path(&connection.cert_file, "LOCKABLE_CERT_FILE");
+    let key = path(&connection.key_file, "LOCKABLE_KEY_FILE");
+    let own = match (certificate, key) {
+        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (None, None) => None,
+        _ => return Err(Failure::usage(HALF_A_CERTIFICATE)),
     };
-    if let Some(file) = &connection.ca_file {
-        builder = builder.root_certificate(read("--ca-file", file)?);
+    trusting(builder, roots, own)
+}
+
+#[cfg(feature = "tls")]
+#[expect(clippy::unnecessary_wraps, reason = "as without TLS")]
+fn trusting(
+    mut builder: LockerBuilder,
+    roots: Option<PathBuf>,
+    own: Option<(PathBuf, PathBuf)>,
+) -> Result<LockerBuilder, Failure> {
+    if let Some(file) = roots {
+        builder = builder.root_certificate(RootCertificates::file(file));
     }
-    if let (Some(certificate), Some(key)) = (&connection.cert_file, &connection.key_file) {
-        let certificate = read("--cert-file", certificate)?;
-        builder = builder.client_certificate(certificate, read("--key-file", key)?);
+    if let Some((certificate, key)) = own {
+        builder = builder.client_certificate(ClientCertificate::files(certificate, key));
     }
     Ok(builder)
 }
 
 #[cfg(not(feature = "tls"))]
-fn with_certificates(
+fn trusting(
     builder: LockerBuilder,
-    connection: &Connection,
+    roots: Option<PathBuf>,
+    own: Option<(PathBuf, PathBuf)>,
 ) -> Result<LockerBuilder, Failure> {
-    let files = [&connection.ca_file, &connection.cert_file];
-    if files.iter().any(|file| file.is_some()) {
+    if roots.is_some() || own.is_some() {
         return Err(Failure::usage("TLS is not in this build"));
     }
     Ok(builder)
@@ -186,6 +194,9 @@ fn with_certificates(
 
 const PASSWORD_IN_ARGUMENT: &str = "a password in --url can be read by everyone in the list of \
     processes; put the URL into LOCKABLE_URL, or the password into a file for --password-file";
+
+const HALF_A_CERTIFICATE: &str = "a certificate and its key are needed both: write --cert-file and --key-file, or set \
+    LOCKABLE_CERT_FILE and LOCKABLE_KEY_FILE";
 
 const NO_URL: &str = "no URL: set LOCKABLE_URL, or write --url redis://HOST:6379";
 
@@ -223,6 +234,9 @@ mod tests {
         assert_eq!(without_user("redis://a%40b@h:1/0"), "redis://h:1/0");
         assert_eq!(without_user("redis://h:1/0"), "redis://h:1/0");
         assert_eq!(decoded("a%40b%zz%4"), "a@b%zz%4");
+        let url = "redis-sentinel://s1,s2/main?prefix=x&sentinel_user=w%40b";
+        assert_eq!(setting(url, "sentinel_user"), Some("w%40b"));
+        assert_eq!(setting(url, "sentinel_password"), None);
     }
 
     fn offered(typed: &str, key: &str) -> String {
@@ -240,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_leads_to_the_server_is_offered_too() {
-        let typed = "--namespace shop --ca-file ca.pem --cert-file a.pem --key-file b.pem";
+        let typed = "--namespace shop --sentinel-password-file p --ca-file ca.pem --cert-file a.pem --key-file b.pem";
         assert_eq!(offered(typed, "k"), format!("lockable show {typed} k"));
     }
 }

@@ -1,6 +1,7 @@
 //! The variables of the environment that are read.
 
 use std::env::{self, VarError};
+use std::path::PathBuf;
 
 use crate::failure::Failure;
 
@@ -11,6 +12,12 @@ pub(crate) fn variable(name: &str) -> Result<Option<String>, Failure> {
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => Err(Failure::usage(format!("{name} is not UTF-8"))),
     }
+}
+
+/// The file of an option, or else that of a variable.
+pub(crate) fn path(option: &Option<PathBuf>, name: &str) -> Option<PathBuf> {
+    let of_variable = || env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    option.clone().or_else(of_variable)
 }
 
 /// Refuses the variables that one would expect to count beside the URL.

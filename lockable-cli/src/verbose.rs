@@ -1,5 +1,5 @@
 //! The events of the library as notes: with `--verbose` each, of what is sent to which server too; otherwise those that
-//! say what a call waits for.
+//! say what a call waits for, and that a certificate ends soon.
 
 use std::fmt::{Debug, Write};
 
@@ -8,6 +8,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::output::note;
+use crate::words;
 
 /// Notes events from here on.
 pub(crate) fn begin(json: bool, is_verbose: bool) {
@@ -22,14 +23,15 @@ struct Notes {
 
 impl Subscriber for Notes {
     fn enabled(&self, of: &Metadata<'_>) -> bool {
-        let is_noted = self.is_verbose || matches!(of.name(), "wait" | "found_done");
+        let is_noted =
+            self.is_verbose || matches!(of.name(), "wait" | "found_done" | "certificate");
         of.is_event() && of.target() == "lockable" && is_noted
     }
 
     fn event(&self, event: &Event<'_>) {
         let mut text = Text::default();
         event.record(&mut text);
-        note(self.json, &format!("{}{}", text.message, text.fields));
+        note(self.json, &words::for_program(&format!("{}{}", text.message, text.fields)));
     }
 
     // Spans are not enabled.

@@ -7,7 +7,7 @@ pub(crate) fn for_program(text: &str) -> String {
 }
 
 /// The longer ones first. A test checks that the library still says so.
-const WORDS: [(&str, &str); 9] = [
+const WORDS: [(&str, &str); 10] = [
     (
         "put the right user and password into the URL",
         "put the right user and password into LOCKABLE_URL, or the password into a file for --password-file",
@@ -16,16 +16,20 @@ const WORDS: [(&str, &str); 9] = [
         "the server refuses the user and the password that `LockerBuilder::credentials` gave",
         "the server refuses the user, or the password in --password-file",
     ),
-    ("`LockerBuilder::credentials` failed", "--password-file"),
+    ("`LockerBuilder::credentials`", "--password-file"),
     (
-        "`LockerBuilder::sentinel_credentials`",
+        "`sentinel_user` and `sentinel_password` in the URL",
         "`?sentinel_user=…&sentinel_password=…` in LOCKABLE_URL",
     ),
+    ("`LockerBuilder::sentinel_credentials`", "--sentinel-password-file"),
     ("`LockerBuilder::root_certificate`", "--ca-file"),
     ("`LockerBuilder::client_certificate`", "--cert-file and --key-file"),
     ("`redis+unix://` or `memory://`", "or `redis+unix://`"),
     ("`min_hold` is at most `expire`", "--min-hold is at most --expire"),
-    ("`rediss://` needs the feature `tls` of lockable-runtime", "TLS is not in this build"),
+    (
+        "`rediss://` needs the feature `tls` of lockable-runtime, or `tls-no-provider`",
+        "TLS is not in this build",
+    ),
 ];
 
 #[cfg(test)]

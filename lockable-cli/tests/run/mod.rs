@@ -6,4 +6,5 @@
 mod endings;
 mod exits;
 mod permits;
+mod secrets;
 mod signals;
