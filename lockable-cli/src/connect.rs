@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 #[cfg(feature = "tls")]
-use lockable_runtime::{ClientCertificate, RootCertificates};
+use lockable_runtime::Pem;
 use lockable_runtime::{Credentials, Locker, LockerBuilder, Secret};
 
 use crate::arguments::Connection;
@@ -157,7 +157,7 @@ fn with_certificates(
     let certificate = path(&connection.cert_file, "LOCKABLE_CERT_FILE");
     let key = path(&connection.key_file, "LOCKABLE_KEY_FILE");
     let own = match (certificate, key) {
-        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (Some(certificate), Some(key)) => Some([certificate, key]),
         (None, None) => None,
         _ => return Err(Failure::usage(HALF_A_CERTIFICATE)),
     };
@@ -169,13 +169,13 @@ fn with_certificates(
 fn trusting(
     mut builder: LockerBuilder,
     roots: Option<PathBuf>,
-    own: Option<(PathBuf, PathBuf)>,
+    own: Option<[PathBuf; 2]>,
 ) -> Result<LockerBuilder, Failure> {
     if let Some(file) = roots {
-        builder = builder.root_certificate(RootCertificates::file(file));
+        builder = builder.root_certificate(Pem::file(file));
     }
-    if let Some((certificate, key)) = own {
-        builder = builder.client_certificate(ClientCertificate::files(certificate, key));
+    if let Some(files) = own {
+        builder = builder.client_certificate(Pem::files(files));
     }
     Ok(builder)
 }
@@ -184,7 +184,7 @@ fn trusting(
 fn trusting(
     builder: LockerBuilder,
     roots: Option<PathBuf>,
-    own: Option<(PathBuf, PathBuf)>,
+    own: Option<[PathBuf; 2]>,
 ) -> Result<LockerBuilder, Failure> {
     if roots.is_some() || own.is_some() {
         return Err(Failure::usage("TLS is not in this build"));

@@ -67,10 +67,10 @@ pub use releaser::shutdown;
 pub use request_id::RequestId;
 #[cfg(feature = "tower")]
 pub use request_id::tower;
-#[cfg(feature = "tls-no-provider")]
-pub use types::certificates::{ClientCertificate, RootCertificates};
 pub use types::credentials::Credentials;
 pub use types::error::{LockError, LockErrorKind};
+#[cfg(feature = "tls-no-provider")]
+pub use types::pem::Pem;
 pub use types::secret::Secret;
 pub use types::ticket::{Ticket, TicketError};
 pub use types::token::{FencingToken, FencingTokenError};

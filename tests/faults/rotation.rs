@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lockable_runtime::check::{Code, Severity};
-use lockable_runtime::{ClientCertificate, Credentials, LockErrorKind, RootCertificates};
+use lockable_runtime::{Credentials, LockErrorKind, Pem};
 use lockable_tests::{Peer, Sentinels, Server, Tls};
 use rstest::rstest;
 use tempfile::TempDir;
@@ -145,11 +145,8 @@ async fn a_broken_file_is_named(
     folder.certify(&tls);
     folder.replace("password", "word\n");
     let builder = ample(&server.tls_url())
-        .root_certificate(RootCertificates::file(folder.path("ca.crt")))
-        .client_certificate(ClientCertificate::files(
-            folder.path("client.crt"),
-            folder.path("client.key"),
-        ))
+        .root_certificate(Pem::file(folder.path("ca.crt")))
+        .client_certificate(Pem::files([folder.path("client.crt"), folder.path("client.key")]))
         .credentials(Credentials::file("app", folder.path("password")));
     let locker = builder.clone().connect().await.unwrap();
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -187,8 +184,8 @@ async fn a_certificate_that_ends_soon_is_a_warning() {
     folder.replace("ca.crt", &tls.ca_pem());
     let own = tls.client_ending(3 * DAY);
     let builder = ample(&server.tls_url())
-        .root_certificate(RootCertificates::file(folder.path("ca.crt")))
-        .client_certificate(ClientCertificate::from(own));
+        .root_certificate(Pem::file(folder.path("ca.crt")))
+        .client_certificate(Pem::from(own));
     let locker = builder.clone().connect().await.unwrap();
     builder.connect().await.unwrap();
     disconnect(&server);
@@ -209,7 +206,7 @@ async fn a_certificate_that_ends_soon_is_a_warning() {
 async fn a_certificate_that_lasts_is_no_warning() {
     let tls = Tls::ending(16 * DAY);
     let server = Server::builder().mutual_tls(&tls).start();
-    let own = ClientCertificate::from(tls.client_ending(15 * DAY));
+    let own = Pem::from(tls.client_ending(15 * DAY));
     let builder = ample(&server.tls_url()).root_certificate(tls.roots()).client_certificate(own);
     let report = builder.connect_lazy().unwrap().check().await;
     assert!(report.findings().all(|finding| finding.code() != Code::CertificateEnds), "{report}");

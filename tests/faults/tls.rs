@@ -5,7 +5,7 @@ mod roots;
 
 use lockable_runtime::LockErrorKind;
 use lockable_runtime::check::Code;
-use lockable_runtime::{ClientCertificate, LockError, Locker, LockerBuilder, RootCertificates};
+use lockable_runtime::{LockError, Locker, LockerBuilder, Pem};
 use lockable_tests::{Identity, Sentinels, Server, Tls, wait};
 use rstest::rstest;
 
@@ -15,7 +15,7 @@ use crate::support::{CONNECT, KEY, LIMIT, ample, connect_ample, everything, serv
 fn trusting(url: &str, tls: &Tls, own: Option<&Identity>) -> LockerBuilder {
     let builder = ample(url).root_certificate(tls.roots());
     match own {
-        Some(own) => builder.client_certificate(ClientCertificate::from(own.clone())),
+        Some(own) => builder.client_certificate(Pem::from(own.clone())),
         None => builder,
     }
 }
@@ -58,7 +58,7 @@ async fn a_server_is_trusted_by_its_authority() {
 async fn one_of_several_roots_may_be_the_servers() {
     let (tls, stranger) = (Tls::generate(), Tls::generate());
     let server = Server::builder().tls(&tls).start();
-    let both = RootCertificates::new(stranger.ca_pem() + "\n" + &tls.ca_pem());
+    let both = Pem::new(stranger.ca_pem() + "\n" + &tls.ca_pem());
     let locker = ample(&server.tls_url()).root_certificate(both).connect().await.unwrap();
     assert_locks(&locker, &server).await;
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lockable_runtime::{ClientCertificate, RootCertificates};
+use lockable_runtime::Pem;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
@@ -30,9 +30,9 @@ pub struct Identity {
     pub key: String,
 }
 
-impl From<Identity> for ClientCertificate {
+impl From<Identity> for Pem {
     fn from(Identity { certificate, key }: Identity) -> Self {
-        Self::new(certificate, key)
+        Self::new(certificate + &key)
     }
 }
 
@@ -106,8 +106,8 @@ impl Tls {
     }
 
     /// The authority's certificate as a locker trusts it.
-    pub fn roots(&self) -> RootCertificates {
-        RootCertificates::new(self.ca_pem())
+    pub fn roots(&self) -> Pem {
+        Pem::new(self.ca_pem())
     }
 
     fn issue(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Identity {

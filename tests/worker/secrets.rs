@@ -11,8 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use lockable_runtime::{
-    ClientCertificate, Credentials, LockError, Locker, LockerBuilder, RootCertificates, Secret,
-    distributed_lock, install,
+    Credentials, LockError, Locker, LockerBuilder, Pem, Secret, distributed_lock, install,
 };
 use tokio::runtime::Builder;
 
@@ -45,8 +44,8 @@ fn in_files(mut builder: LockerBuilder, folder: &Path) -> LockerBuilder {
         builder = builder.sentinel_credentials(Credentials::file("watcher", sentinel));
     }
     if roots.exists() {
-        builder = builder.root_certificate(RootCertificates::file(roots));
-        builder = builder.client_certificate(ClientCertificate::files(certificate, key));
+        builder = builder.root_certificate(Pem::file(roots));
+        builder = builder.client_certificate(Pem::files([certificate, key]));
     }
     builder
 }
@@ -64,10 +63,10 @@ fn by_functions(mut builder: LockerBuilder, folder: &Path) -> LockerBuilder {
         builder = builder.sentinel_credentials(Secret::from_fn(move || ready(read())));
     }
     if roots.exists() {
-        let read = move || Ok::<_, io::Error>(RootCertificates::new(fs::read(&roots)?));
+        let read = move || Ok::<_, io::Error>(Pem::new(fs::read(&roots)?));
         builder = builder.root_certificate(Secret::from_fn(move || ready(read())));
         let read = move || {
-            let own = ClientCertificate::new(fs::read(&certificate)?, fs::read(&key)?);
+            let own = Pem::new([fs::read(&certificate)?, fs::read(&key)?].concat());
             Ok::<_, io::Error>(own)
         };
         builder = builder.client_certificate(Secret::from_fn(move || ready(read())));

@@ -8,7 +8,7 @@
 use std::fs;
 use std::time::Duration;
 
-use lockable_runtime::{LockError, Locker, RootCertificates};
+use lockable_runtime::{LockError, Locker, Pem};
 use tokio::runtime::Builder;
 
 pub(crate) fn main(arguments: &[String]) {
@@ -18,7 +18,7 @@ pub(crate) fn main(arguments: &[String]) {
     let builder = Locker::builder().url(arguments[0]).connect_deadline(limit);
     let builder = builder.command_deadline(limit);
     let locker = match arguments[1..] {
-        [file] => builder.root_certificate(RootCertificates::file(file)),
+        [file] => builder.root_certificate(Pem::file(file)),
         _ => builder,
     };
     let locker = locker.connect_lazy().unwrap();

@@ -1,6 +1,7 @@
 //! Why a backend gave no usable answer.
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -59,6 +60,13 @@ impl Fault {
     /// What a caller gets. No `From`: the compiler would offer it to users whose own errors are not converted.
     pub(crate) fn into_error(self) -> LockError {
         LockError::new(self.kind, self.message).with_source(self.source)
+    }
+}
+
+impl From<Fault> for io::Error {
+    /// What a connection does not get is an error of its stream.
+    fn from(fault: Fault) -> Self {
+        Self::other(fault.into_error())
     }
 }
 

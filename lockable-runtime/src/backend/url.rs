@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{Backend, Fault, Memory};
-#[cfg(feature = "tls-no-provider")]
-use crate::types::certificates::{ClientCertificate, RootCertificates};
 use crate::types::credentials::Credentials;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::Namespace;
 use crate::types::options::Deadlines;
+#[cfg(feature = "tls-no-provider")]
+use crate::types::pem::Pem;
 use crate::types::secret::Secret;
 
 /// Everything that says which backend to use and how.
@@ -23,9 +23,9 @@ pub(crate) struct Settings {
     /// How many replicas have to have a lock.
     pub(crate) replicas: u8,
     #[cfg(feature = "tls-no-provider")]
-    pub(crate) root_certificate: Option<Secret<RootCertificates>>,
+    pub(crate) root_certificate: Option<Secret<Pem>>,
     #[cfg(feature = "tls-no-provider")]
-    pub(crate) client_certificate: Option<Secret<ClientCertificate>>,
+    pub(crate) client_certificate: Option<Secret<Pem>>,
     #[cfg(feature = "tls-no-provider")]
     pub(crate) crypto_provider: Option<Arc<rustls::crypto::CryptoProvider>>,
     /// Those of a Redis server, where they are not in the URL.

@@ -10,13 +10,13 @@ use super::url_settings::Values;
 use crate::backend::{Fault, Link, Settings, open};
 use crate::locker::acquire::Acquirer;
 use crate::telemetry;
-#[cfg(feature = "tls-no-provider")]
-use crate::types::certificates::{ClientCertificate, RootCertificates};
 use crate::types::clock::within;
 use crate::types::credentials::Credentials;
 use crate::types::error::LockError;
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
+#[cfg(feature = "tls-no-provider")]
+use crate::types::pem::Pem;
 use crate::types::reporting::Reporting;
 use crate::types::secret::Secret;
 
@@ -264,8 +264,9 @@ impl LockerBuilder {
 
     /// Sets the root certificates to trust with `rediss://`, `rediss-sentinel://` and `rediss-cluster://`.
     ///
-    /// They replace the system's. [`RootCertificates::file`] reads a file for each new connection; a text in PEM form
-    /// and a [function](Secret::from_fn) are taken too.
+    /// They replace the system's. [`Pem::file`] reads a file for each new connection; a text and a
+    /// [function](Secret::from_fn) are taken too. Several certificates may follow each other; all of them are trusted
+    /// alike.
     ///
     /// # Guarantees
     /// A server or a Sentinel is used only if its certificate is signed by the authority of a root certificate, is
@@ -282,24 +283,25 @@ impl LockerBuilder {
     /// # Examples
     /// ```no_run
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::{Locker, RootCertificates};
+    /// use lockable_runtime::{Locker, Pem};
     ///
     /// let url = "rediss://cache.example.com";
-    /// let roots = RootCertificates::file("/etc/redis/ca.pem");
+    /// let roots = Pem::file("/etc/redis/ca.pem");
     /// let locker = Locker::builder().url(url).root_certificate(roots).connect().await?;
     /// # Ok(())
     /// # }
     /// ```
     #[cfg(feature = "tls-no-provider")]
-    pub fn root_certificate(mut self, roots: impl Into<Secret<RootCertificates>>) -> Self {
+    pub fn root_certificate(mut self, roots: impl Into<Secret<Pem>>) -> Self {
         self.settings.root_certificate = Some(roots.into());
         self
     }
 
     /// Sets the client's own certificate and its key, for servers that require one (mutual TLS).
     ///
-    /// [`ClientCertificate::files`] reads two files for each new connection; texts in PEM form and a
-    /// [function](Secret::from_fn) are taken too. Redis servers and Sentinels receive the same certificate.
+    /// [`Pem::files`] reads both for each new connection; a text that has both, and a [function](Secret::from_fn), are
+    /// taken too. The certificates of the authorities between the certificate and the root may follow it. Redis servers
+    /// and Sentinels receive the same certificate.
     ///
     /// # What this does not guarantee
     /// The certificate does not log in: the user of a connection is that of the URL or of
@@ -316,19 +318,19 @@ impl LockerBuilder {
     /// # Examples
     /// ```no_run
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::{ClientCertificate, Locker, RootCertificates};
+    /// use lockable_runtime::{Locker, Pem};
     ///
     /// let locker = Locker::builder()
     ///     .url("rediss-sentinel://s1,s2,s3/mymaster")
-    ///     .root_certificate(RootCertificates::file("/etc/redis/ca.pem"))
-    ///     .client_certificate(ClientCertificate::files("/etc/redis/app.pem", "/etc/redis/app.key"))
+    ///     .root_certificate(Pem::file("/etc/redis/ca.pem"))
+    ///     .client_certificate(Pem::files(["/etc/redis/app.pem", "/etc/redis/app.key"]))
     ///     .connect()
     ///     .await?;
     /// # Ok(())
     /// # }
     /// ```
     #[cfg(feature = "tls-no-provider")]
-    pub fn client_certificate(mut self, own: impl Into<Secret<ClientCertificate>>) -> Self {
+    pub fn client_certificate(mut self, own: impl Into<Secret<Pem>>) -> Self {
         self.settings.client_certificate = Some(own.into());
         self
     }

@@ -73,7 +73,7 @@ pub enum LockErrorKind {
     /// The backend did not reply in time, or cannot serve now.
     Unavailable,
     /// The backend refused, or is not trusted: a wrong password, a missing right, a version too old, a certificate
-    /// that one side does not accept, or no credentials.
+    /// that one side does not accept, or no [secret](crate::Secret) for a connection.
     Refused,
     /// The key holds data that is no lock; it was not changed.
     WrongType,

@@ -1,7 +1,5 @@
 //! Values that all modules share: keys, tokens and options, which their constructors check.
 
-#[cfg(feature = "tls-no-provider")]
-pub(crate) mod certificates;
 pub(crate) mod client_name;
 pub(crate) mod clock;
 pub(crate) mod credentials;
@@ -30,6 +28,8 @@ pub(crate) mod namespace;
 pub(crate) mod options;
 pub(crate) mod owner;
 pub(crate) mod pause;
+#[cfg(feature = "tls-no-provider")]
+pub(crate) mod pem;
 pub(crate) mod percent;
 pub(crate) mod permit;
 pub(crate) mod process;

@@ -13,13 +13,12 @@ use crate::types::error::Cause;
 
 /// A secret of a locker: a value, files that are read again, or a function that is called.
 ///
-/// [`Credentials`](crate::Credentials), and with TLS `RootCertificates` and `ClientCertificate`, are what it may be.
-/// The methods of [`LockerBuilder`](crate::LockerBuilder) take each of these as it is, which is a value that stays the
-/// same.
+/// It is of [`Credentials`](crate::Credentials), or with TLS a `Pem`: certificates and keys. The methods of
+/// [`LockerBuilder`](crate::LockerBuilder) take each of these as it is, too, which is a value that stays the same.
 ///
 /// | where it is | how to give it |
 /// |---|---|
-/// | in files | [`Credentials::file`](crate::Credentials::file), [`Credentials::password_file`](crate::Credentials::password_file), `RootCertificates::file`, `ClientCertificate::files` |
+/// | in files | [`Credentials::file`](crate::Credentials::file), [`Credentials::password_file`](crate::Credentials::password_file), `Pem::file`, `Pem::files` |
 /// | at a service, or in a library for tokens | [`from_fn`](Self::from_fn) |
 ///
 /// # Guarantees
@@ -146,21 +145,21 @@ impl<T: Send + 'static> Secret<T> {
         };
         Self { source: Source::AtHand(Arc::new(read)), paths: shown.join(" and ").into() }
     }
+}
 
+#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory asks for none"))]
+impl<T: Send + 'static> Secret<T> {
     /// The paths of its files; empty where it is in none.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory asks for none"))]
     pub(crate) fn paths(&self) -> &str {
         &self.paths
     }
 
     /// The secret, where no function has to be called for it.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory asks for none"))]
     pub(crate) fn at_hand(&self) -> Option<io::Result<T>> {
         if let Source::AtHand(read) = &self.source { Some(read()) } else { None }
     }
 
     /// Reads the files, or calls the function: either may block.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory asks for none"))]
     pub(crate) fn ask(&self) -> Answer<T> {
         match &self.source {
             Source::AtHand(read) => Box::pin(ready(read().map_err(|error| Arc::new(error) as _))),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockable_runtime::ClientCertificate;
+use lockable_runtime::Pem;
 use lockable_runtime::check::{Code, Severity};
 use lockable_tests::{Cluster, Server, ServerBuilder, Shared, Tls, wait};
 
@@ -181,7 +181,7 @@ async fn a_cluster_over_tls_is_examined_too() {
     let cluster = Cluster::builder().shards(1).replicas(1).steady().mutual_tls(&tls).start();
     let builder = ample(&cluster.url()).root_certificate(tls.roots());
     let own = tls.client();
-    let locker = builder.client_certificate(ClientCertificate::from(own)).connect_lazy().unwrap();
+    let locker = builder.client_certificate(Pem::from(own)).connect_lazy().unwrap();
     let report = locker.check().await;
     assert!(report.is_ok() && report.server().is_some(), "{report}");
     let report = check(&cluster.url()).await;

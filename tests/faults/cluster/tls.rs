@@ -1,6 +1,6 @@
 //! Clusters whose nodes speak TLS.
 
-use lockable_runtime::{ClientCertificate, LockerBuilder};
+use lockable_runtime::{LockerBuilder, Pem};
 use lockable_tests::sections::is_clean_everywhere;
 use lockable_tests::{Cluster, Tls};
 
@@ -22,7 +22,7 @@ async fn a_client_certificate_reaches_every_node() {
     let error = without.clone().connect().await.unwrap_err();
     assert!(error.to_string().contains("client_certificate"), "{error}");
     let client = tls.client();
-    let locker = without.client_certificate(ClientCertificate::from(client));
+    let locker = without.client_certificate(Pem::from(client));
     survives_a_failover(&cluster, locker).await;
 }
 

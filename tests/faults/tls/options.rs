@@ -1,7 +1,7 @@
 //! Certificates that are none, and certificates without TLS: errors before anything is opened.
 
 use lockable_runtime::LockErrorKind;
-use lockable_runtime::{ClientCertificate, LockError, Locker, RootCertificates};
+use lockable_runtime::{LockError, Locker, Pem};
 use lockable_tests::Tls;
 
 use crate::support::everything;
@@ -24,10 +24,7 @@ fn what_is_no_root_certificate_is_refused() {
     let no_certificate = "-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----\n";
     for pem in ["", "no certificate", &key, &broken, no_certificate] {
         for url in [URL, "rediss-sentinel://a,b/mm"] {
-            let locker = Locker::builder()
-                .url(url)
-                .root_certificate(RootCertificates::new(pem))
-                .connect_lazy();
+            let locker = Locker::builder().url(url).root_certificate(Pem::new(pem)).connect_lazy();
             assert_invalid(locker, &["`LockerBuilder::root_certificate`"]);
         }
     }
@@ -41,7 +38,6 @@ fn what_is_no_client_certificate_is_refused() {
     let cases = [
         ("", one.key.as_str(), "no certificate"),
         ("no certificate", &one.key, "no certificate"),
-        (&one.key, &one.certificate, "no certificate"),
         (&one.certificate, "", "no private key"),
         (&one.certificate, &one.certificate, "no private key"),
         (&one.certificate, &locked, "password"),
@@ -49,12 +45,12 @@ fn what_is_no_client_certificate_is_refused() {
         (&one.certificate, &other.key, "another certificate"),
     ];
     for (certificate, key, words) in cases {
-        let own = ClientCertificate::new(certificate, key);
+        let own = Pem::new(format!("{certificate}\n{key}"));
         let builder = Locker::builder().url(URL).client_certificate(own);
         assert_invalid(builder.connect_lazy(), &["`LockerBuilder::client_certificate`", words]);
     }
     let both = format!("{}{}", one.key, one.certificate);
-    let both = ClientCertificate::new(both.as_str(), both.as_str());
+    let both = Pem::new(both);
     let builder = Locker::builder().url(URL).client_certificate(both);
     builder.connect_lazy().unwrap();
 }
@@ -65,7 +61,7 @@ fn certificates_need_a_url_with_tls() {
     for url in ["redis://localhost", "redis+unix:///run/redis.sock", "redis-sentinel://a,b/mm"] {
         let root = Locker::builder().url(url).root_certificate(tls.roots());
         assert_invalid(root.connect_lazy(), &["root_certificate`", "`rediss://`"]);
-        let own = ClientCertificate::from(own.clone());
+        let own = Pem::from(own.clone());
         let client = Locker::builder().url(url).client_certificate(own);
         assert_invalid(client.connect_lazy(), &["client_certificate`", "`rediss-sentinel://`"]);
     }

@@ -37,7 +37,7 @@ pub(super) async fn ask(sentinel: Sentinel, all: Arc<Sentinels>) -> Said {
 
 /// Subscribes as a locker does, and checks that the subscription lives.
 async fn subscribe(sentinel: &Sentinel, all: &Sentinels) -> Option<Finding> {
-    let sentinel = &in_time(all, sentinel.logged_in()).await?.ok()?;
+    let sentinel = &in_time(all, sentinel.logged_in(all.limit)).await?.ok()?;
     let mut subscription = match in_time(all, Subscription::open(&sentinel.client, CHANNEL)).await {
         Some(Ok(subscription)) => subscription,
         Some(Err(error)) if fault::is_missing_right(&error) => {

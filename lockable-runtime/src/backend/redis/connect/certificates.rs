@@ -18,14 +18,14 @@ use tokio::runtime::Handle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::expiry::{self, is_near};
+use super::expiry::{AHEAD, ends};
 use super::secrets::{Source, invalid, words};
+use crate::backend::Settings;
 use crate::backend::redis::fault::NoRootCertificates;
-use crate::backend::{Fault, Settings};
-use crate::types::certificates::{ClientCertificate, RootCertificates};
 use crate::types::clock::{timer_on, within};
 use crate::types::error::LockError;
 use crate::types::mutex::Mutex;
+use crate::types::pem::Pem;
 use crate::types::url;
 
 /// A stream over which TLS is spoken.
@@ -39,9 +39,9 @@ struct Shared {
     /// `None` where nothing is encrypted.
     provider: Option<Arc<CryptoProvider>>,
     /// Where there are none, those of the system are trusted.
-    roots: Source<RootCertificates>,
+    roots: Source<Pem>,
     /// The client's own.
-    own: Source<ClientCertificate>,
+    own: Source<Pem>,
     /// The roots of the system; `None` until they are read.
     of_system: Mutex<Option<Arc<RootCertStore>>>,
     /// When the certificates end that the last connection had, and the words for it.
@@ -100,7 +100,8 @@ impl Certificates {
     /// A sentence on each certificate that ends soon, of those that the last connection had.
     pub(crate) fn ending(&self) -> Vec<String> {
         let ends = self.0.ends.lock();
-        ends.iter().filter(|(end, _)| is_near(*end)).map(|(_, words)| words.clone()).collect()
+        let soon = SystemTime::now() + AHEAD;
+        ends.iter().filter(|(end, _)| *end < soon).map(|(_, words)| words.clone()).collect()
     }
 }
 
@@ -108,17 +109,17 @@ impl Shared {
     /// By the certificates of now, each of which may take that long.
     async fn config(&self, limit: Duration) -> io::Result<Arc<ClientConfig>> {
         let provider = self.provider.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-        let roots = self.roots.get(limit).await.map_err(refused)?;
-        let own = self.own.get(limit).await.map_err(refused)?;
+        let roots = self.roots.get(limit).await?;
+        let own = self.own.get(limit).await?;
         let (roots, given) = match &roots {
-            Some(pem) => root_store(pem).map_err(|flaw| refused(self.roots.refuse(words(flaw))))?,
+            Some(pem) => root_store(pem).map_err(|flaw| self.roots.refuse(words(flaw)))?,
             None => (self.of_system().await?, Vec::new()),
         };
         let own = own.as_ref().map(|own| identity(own, provider)).transpose();
-        let own = own.map_err(|flaw| refused(self.own.refuse(words(flaw))))?;
-        let mut ends = expiry::ends(&given, &self.roots.name);
-        ends.extend(own.iter().flat_map(|own| expiry::ends(&own.cert, &self.own.name)));
-        *self.ends.lock() = ends;
+        let own = own.map_err(|flaw| self.own.refuse(words(flaw)))?;
+        let mut all = ends(&given, &self.roots.name);
+        all.extend(own.iter().flat_map(|own| ends(&own.cert, &self.own.name)));
+        *self.ends.lock() = all;
         config(provider, roots, own).map(Arc::new).map_err(io::Error::other)
     }
 
@@ -138,11 +139,6 @@ impl Shared {
             *self.of_system.lock() = None;
         }
     }
-}
-
-/// Above this, an error of the stream.
-fn refused(fault: Fault) -> io::Error {
-    io::Error::other(fault.into_error())
 }
 
 /// What is given, or else what the program has chosen for the whole process, or else ring, if it is there.
@@ -192,10 +188,8 @@ fn system_roots() -> io::Result<RootCertStore> {
 }
 
 /// With the certificates in it.
-fn root_store(
-    roots: &RootCertificates,
-) -> Result<(Arc<RootCertStore>, Vec<CertificateDer<'static>>), String> {
-    let chain = chain(&roots.pem)?;
+fn root_store(roots: &Pem) -> Result<(Arc<RootCertStore>, Vec<CertificateDer<'static>>), String> {
+    let chain = chain(roots)?;
     let mut store = RootCertStore::empty();
     for certificate in &chain {
         store.add(certificate.clone()).map_err(|error| error.to_string())?;
@@ -203,9 +197,9 @@ fn root_store(
     Ok((Arc::new(store), chain))
 }
 
-fn identity(own: &ClientCertificate, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
-    let chain = chain(&own.certificate)?;
-    let key = PrivateKeyDer::from_pem_slice(&own.key).map_err(|_| NO_KEY)?;
+fn identity(own: &Pem, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
+    let chain = chain(own)?;
+    let key = PrivateKeyDer::from_pem_slice(&own.0).map_err(|_| NO_KEY)?;
     CertifiedKey::from_der(chain, key, provider).map_err(|error| match error {
         rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => OTHER_KEY.to_owned(),
         error => error.to_string(),
@@ -213,8 +207,8 @@ fn identity(own: &ClientCertificate, provider: &CryptoProvider) -> Result<Certif
 }
 
 /// The certificates in a text of PEM form: at least one.
-fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, &'static str> {
-    let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+fn chain(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, &'static str> {
+    let found = CertificateDer::pem_slice_iter(&pem.0).collect::<Result<Vec<_>, _>>();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
         Ok(_) | Err(_) => Err(NO_CERTIFICATE),

@@ -20,11 +20,6 @@ pub(super) fn ends(certificates: &[CertificateDer<'_>], name: &str) -> Vec<(Syst
     (1..).zip(certificates).filter_map(end).collect()
 }
 
-/// Whether a certificate with this end needs a warning.
-pub(super) fn is_near(end: SystemTime) -> bool {
-    end < SystemTime::now() + AHEAD
-}
-
 /// TLS has no function that reads it, but checks the end before anything else, and says when it was.
 fn not_after(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     let certificate = ParsedCertificate::try_from(certificate).ok()?;
@@ -39,4 +34,4 @@ fn not_after(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
 }
 
 /// How long before its end there is a warning of a certificate: two weeks, which have a working day on any calendar.
-const AHEAD: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+pub(super) const AHEAD: Duration = Duration::from_secs(14 * 24 * 60 * 60);

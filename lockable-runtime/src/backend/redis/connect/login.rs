@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use ::redis::{ConnectionInfo, RedisConnectionInfo};
-use tokio::runtime::Handle;
 
 use super::secrets::Source;
 use crate::backend::Fault;
 use crate::backend::redis::fault;
 use crate::types::credentials::Credentials;
-use crate::types::error::LockError;
-use crate::types::secret::Secret;
 
 /// With what one connection logs in; `None` is what the URL says.
 pub(crate) struct Login(Option<Credentials>);
@@ -32,37 +29,18 @@ impl Login {
 
     /// What to do where the server refuses it; nothing more than usual where it is by the URL.
     pub(crate) fn advice(&self) -> &'static str {
-        if self.0.is_some() { fault::CALLBACK } else { "" }
+        if self.0.is_some() { fault::GIVEN } else { "" }
     }
 }
 
-/// Gets a login, once for each connection that is opened.
-///
-/// See "Why are credentials requested for every new connection (`AUTH`)?" in DESIGN.md.
-#[derive(Clone)]
-pub(crate) struct Logins {
-    source: Source<Credentials>,
-    limit: Duration,
-}
-
-impl Logins {
-    /// For connections that have to be open within that time: a quarter of it is for logging in.
+impl Source<Credentials> {
+    /// What a connection logs in with that has to be open within that time: a quarter of it is for logging in.
+    ///
+    /// See "Why are credentials requested for every new connection (`AUTH`)?" in DESIGN.md.
     ///
     /// # Errors
-    /// When the credentials are in files that cannot be read or are not valid.
-    pub(crate) fn new(
-        method: &'static str,
-        secret: Option<Secret<Credentials>>,
-        runtime: Handle,
-        deadline: Duration,
-    ) -> Result<Self, LockError> {
-        let source = Source::new(method, secret, runtime, |_| Ok(()))?;
-        Ok(Self { source, limit: deadline / 4 * 3 })
-    }
-
-    /// # Errors
     /// When there are no credentials in time.
-    pub(crate) async fn next(&self) -> Result<Login, Fault> {
-        self.source.get(self.limit).await.map(Login)
+    pub(crate) async fn login(&self, deadline: Duration) -> Result<Login, Fault> {
+        self.get(deadline / 4 * 3).await.map(Login)
     }
 }

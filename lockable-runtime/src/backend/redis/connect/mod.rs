@@ -18,5 +18,5 @@ pub(super) mod node;
 pub(super) mod opener;
 pub(super) mod reports;
 pub(super) mod role;
-mod secrets;
+pub(super) mod secrets;
 pub(super) mod shards;

@@ -17,17 +17,19 @@ use super::demotion::Demotion;
 use super::driven::Offer;
 use super::endpoint::Endpoint;
 use super::finder::{Finder, Term};
-use super::login::{Login, Logins};
+use super::login::Login;
 #[cfg(not(feature = "tls-no-provider"))]
 use super::no_certificates::Certificates;
 use super::node::Node;
 use super::reports::{Reports, ServerSeats};
+use super::secrets::Source;
 use crate::backend::Epoch;
 use crate::backend::redis::fault::{self, sentinel};
 use crate::backend::redis::fences::LostCounters;
 use crate::backend::{Fault, Settings};
 use crate::types::client_name::ClientName;
 use crate::types::clock::{timer_on, within};
+use crate::types::credentials::Credentials;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::{Channels, Namespace};
 
@@ -40,7 +42,7 @@ pub(crate) struct Opener {
     finder: Option<Arc<dyn Finder>>,
     /// The node of a cluster that the server is.
     node: Option<Arc<Node>>,
-    logins: Logins,
+    credentials: Source<Credentials>,
     /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
     /// The same for every locker that leads there.
@@ -101,14 +103,14 @@ impl Opener {
         let info = address.server.set_tcp_settings(tcp_settings(settings.deadlines.command));
         let credentials = settings.credentials.clone();
         let deadline = settings.deadlines.connect;
-        let logins = Logins::new("credentials", credentials, timers.clone(), deadline)?;
+        let credentials = Source::new("credentials", credentials, timers.clone(), |_| Ok(()))?;
         let is_sharded = matches!(address.way, Way::Sharded(_));
         let opener = Self {
             client: Client::new(info, certificates.clone(), deadline),
             certificates,
             finder: None,
             node: None,
-            logins,
+            credentials,
             server: address.name.into(),
             store: address.store.into(),
             namespace: settings.namespace.clone(),
@@ -205,9 +207,10 @@ impl Opener {
         format!("{} ({endpoint})", self.server)
     }
 
-    /// With what a connection logs in that is opened now; the user's callback is asked, where there is one.
+    /// With what a connection logs in that is opened now: the files are read, or the user's function is called, where there are such.
     pub(crate) async fn login(&self) -> Result<Login, Fault> {
-        Box::pin(self.logins.next()).await.map_err(|fault| fault::of_secret(&self.server, fault))
+        let login = Box::pin(self.credentials.login(self.connect_deadline)).await;
+        login.map_err(|fault| fault::of_secret(&self.server, fault))
     }
 
     /// Reports certificates that end soon.

@@ -18,7 +18,7 @@ use crate::types::together::first_of;
 
 /// One secret of a locker, which each connection gets once.
 #[derive(Clone)]
-pub(super) struct Source<T> {
+pub(crate) struct Source<T> {
     /// `None` where the locker was given none.
     secret: Option<Secret<T>>,
     /// The method of the builder that takes it, with the paths of files.
@@ -32,7 +32,7 @@ pub(super) struct Source<T> {
 impl<T: Clone + Send + 'static> Source<T> {
     /// # Errors
     /// When the secret is at hand, and cannot be read or is not valid.
-    pub(super) fn new(
+    pub(crate) fn new(
         method: &str,
         secret: Option<Secret<T>>,
         runtime: Handle,
@@ -62,7 +62,9 @@ impl<T: Clone + Send + 'static> Source<T> {
     /// When the files cannot be read, or the user's function fails or returns none within the limit.
     pub(super) async fn get(&self, limit: Duration) -> Result<Option<T>, Fault> {
         let Some(secret) = &self.secret else { return Ok(None) };
-        if let Some(Ok(value)) = secret.at_hand().filter(|_| secret.paths().is_empty()) {
+        if secret.paths().is_empty()
+            && let Some(Ok(value)) = secret.at_hand()
+        {
             return Ok(Some(value));
         }
         match within(|| timer_on(&self.runtime, limit), self.ask(secret.clone())).await {

@@ -126,7 +126,7 @@ pub(crate) fn of_secret(server: &str, fault: Fault) -> Fault {
 pub(crate) const SECRET: &str = "mend the file, or the function that returns it";
 
 /// What to do where the server refuses what the builder was given.
-pub(crate) const CALLBACK: &str = "the server refuses the user and the password that \
+pub(crate) const GIVEN: &str = "the server refuses the user and the password that \
                                    `LockerBuilder::credentials` gave";
 
 /// Whether a server, or another one than is expected, did not take the user and the password.

@@ -15,9 +15,9 @@ use crate::backend::redis::connect::address::{self, Group};
 use crate::backend::redis::connect::client::Client;
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
-use crate::backend::redis::connect::login::Logins;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::role;
+use crate::backend::redis::connect::secrets::Source;
 use crate::backend::redis::fault;
 use crate::backend::redis::fault::sentinel::{self, Reason};
 use crate::backend::redis::wire::flaw::{Flaw, missing_right};
@@ -50,7 +50,7 @@ pub(crate) struct Sentinels {
 #[derive(Clone)]
 pub(crate) struct Sentinel {
     pub(crate) client: Client,
-    logins: Logins,
+    credentials: Source<Credentials>,
     /// `host:port`.
     pub(crate) name: String,
 }
@@ -66,12 +66,12 @@ impl Sentinels {
         credentials: Option<Secret<Credentials>>,
     ) -> Result<Self, LockError> {
         let limit = opener.connect_deadline / 2;
-        let logins =
-            Logins::new("sentinel_credentials", credentials, opener.timers.clone(), limit)?;
+        let timers = opener.timers.clone();
+        let credentials = Source::new("sentinel_credentials", credentials, timers, |_| Ok(()))?;
         let sentinel = |info: ConnectionInfo| Sentinel {
             name: address::endpoint(&info),
             client: opener.client_for(info, limit),
-            logins: logins.clone(),
+            credentials: credentials.clone(),
         };
         Ok(Self {
             each: group.sentinels.into_iter().map(sentinel).collect(),
@@ -164,7 +164,7 @@ impl Sentinel {
 
     pub(crate) async fn vote(self, primary: String, timers: Handle, limit: Duration) -> Vote<Flaw> {
         let vote = async {
-            let known = self.logged_in().await.map_err(|error| self.failed(&error))?;
+            let known = self.logged_in(limit).await.map_err(|error| self.failed(&error))?;
             known.request_vote(&primary).await.map_err(|error| known.failed(&error))
         };
         match within(|| timer_on(&timers, limit), vote).await {
@@ -176,10 +176,9 @@ impl Sentinel {
         }
     }
 
-    /// The same with what a connection logs in that is opened now.
-    pub(crate) async fn logged_in(&self) -> RedisResult<Self> {
-        let missing = |fault: Fault| io::Error::other(fault.into_error());
-        let login = self.logins.next().await.map_err(missing)?;
+    /// The same with what a connection logs in that is opened now, within that time.
+    pub(crate) async fn logged_in(&self, limit: Duration) -> RedisResult<Self> {
+        let login = self.credentials.login(limit).await.map_err(io::Error::from)?;
         let client = self.client.with(login.put_into(self.client.info.clone()));
         Ok(Self { client, ..self.clone() })
     }

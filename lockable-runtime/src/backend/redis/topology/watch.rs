@@ -63,7 +63,7 @@ impl Subscriber for Watcher {
     async fn serve(&mut self) -> End {
         let Some(all) = self.all.upgrade() else { return End::Failed };
         let opening = async {
-            let sentinel = self.sentinel.logged_in().await?;
+            let sentinel = self.sentinel.logged_in(all.limit).await?;
             Subscription::open(&sentinel.client, CHANNEL).await
         };
         let opened = within(|| timer_on(&all.timers, all.limit), opening).await;
