@@ -30,12 +30,14 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "scripts", needs: Needs::More, run: scripts },
     Check { name: "counts", needs: Needs::More, run: counts::check },
     Check { name: "attributes of others", needs: Needs::More, run: attributes_of_others },
+    Check { name: "providers of cryptography", needs: Needs::More, run: providers },
     examples::CHECK,
 ];
 
 fn format() -> Result<Outcome, String> {
     with_cargo("fmt", &["--all", "--check"])?;
     with_cargo("fmt", &["--manifest-path", "examples/stacks/Cargo.toml", "--check"])?;
+    with_cargo("fmt", &["--manifest-path", PROVIDERS, "--check"])?;
     with_cargo("fmt", &["--manifest-path", BESIDE, "--check"])
 }
 
@@ -70,7 +72,7 @@ fn asked_to_stop() -> Result<Outcome, String> {
     silent(&mut shell::cargo(&["test", "-p", "lockable-runtime", "--test", "asked_to_stop"]))
 }
 
-/// What the README says compiles, without warnings; `tls` would need a C compiler for each of them.
+/// What the README says compiles, without warnings; ring, of `tls`, would need a C compiler for each of them.
 fn other_platforms() -> Result<Outcome, String> {
     let names = workspace::features("lockable-runtime")?;
     let names: Vec<_> = names.into_iter().filter(|name| name != "tls").collect();
@@ -122,10 +124,20 @@ fn scripts() -> Result<Outcome, String> {
     silent(Command::new(compiler).arg("-p").args(files))
 }
 
-/// Apart from what the workspace builds, as `examples/stacks`.
 fn attributes_of_others() -> Result<Outcome, String> {
-    let mut cargo = shell::cargo(&["test", "--quiet", "--locked", "--manifest-path", BESIDE]);
-    silent(cargo.arg("--target-dir").arg(workspace::target().join("beside")))
+    apart(BESIDE, "beside", &[])
+}
+
+/// With aws-lc-rs alone, and beside ring.
+fn providers() -> Result<Outcome, String> {
+    apart(PROVIDERS, "providers", &[])?;
+    apart(PROVIDERS, "providers", &["--features", "ring"])
+}
+
+/// Tests apart from what the workspace builds, as `examples/stacks`.
+fn apart(manifest: &str, folder: &str, more: &[&str]) -> Result<Outcome, String> {
+    let mut cargo = shell::cargo(&["test", "--quiet", "--locked", "--manifest-path", manifest]);
+    silent(cargo.args(more).arg("--target-dir").arg(workspace::target().join(folder)))
 }
 
 /// Runs one of cargo's commands that not every toolchain has.
@@ -146,3 +158,6 @@ const PLATFORMS: [&str; 3] = ["x86_64-pc-windows-msvc", tools::WINDOWS, "aarch64
 
 /// Functions under the attribute and that of another crate.
 const BESIDE: &str = "tests/beside/Cargo.toml";
+
+/// TLS in programs with another provider of cryptography than ring.
+const PROVIDERS: &str = "tests/providers/Cargo.toml";

@@ -80,6 +80,6 @@ const FIELDS: [&str; 4] = ["description", "readme", "keywords", "categories"];
 const BADGES: [(&str, &str); 4] = [
     ("macros", "attr.distributed_lock.html"),
     ("serde", "struct.FencingToken.html"),
-    ("tls", "struct.LockerBuilder.html"),
+    ("tls-no-provider", "struct.LockerBuilder.html"),
     ("tower", "tower/index.html"),
 ];
