@@ -104,10 +104,11 @@ impl<T: Send + 'static> Secret<T> {
     /// use lockable_runtime::{Credentials, Locker, Secret};
     /// # async fn token() -> Result<String, std::io::Error> { Ok(String::new()) }
     ///
-    /// let credentials = async || Ok::<_, std::io::Error>(Credentials::new("app", token().await?));
+    /// let credentials =
+    ///     || async { Ok::<_, std::io::Error>(Credentials::new("app", token().await?)) };
     /// let locker = Locker::builder()
     ///     .url("rediss://cache.example.com")
-    ///     .credentials(Secret::from_fn(move || credentials()))
+    ///     .credentials(Secret::from_fn(credentials))
     ///     .connect()
     ///     .await?;
     /// # Ok(())
