@@ -58,7 +58,7 @@ fn builder(connection: &Connection) -> Result<LockerBuilder, Failure> {
     }
     let (url, is_shared) = url(connection)?;
     let builder = Locker::builder();
-    let password_file = path(&connection.password_file, "LOCKABLE_PASSWORD_FILE");
+    let password_file = path(connection.password_file.as_ref(), "LOCKABLE_PASSWORD_FILE");
     let url_alone = if password_file.is_some() { without_user(&url) } else { url.clone() };
     let builder = if is_shared { builder.shared_url(url_alone) } else { builder.url(url_alone) };
     let mut builder = builder.command_deadline(connection.timeout.0);
@@ -73,7 +73,8 @@ fn builder(connection: &Connection) -> Result<LockerBuilder, Failure> {
         let user = user_info(&url).and_then(|info| info.split(':').next());
         builder = builder.credentials(password_in(file, user));
     }
-    if let Some(file) = path(&connection.sentinel_password_file, "LOCKABLE_SENTINEL_PASSWORD_FILE")
+    if let Some(file) =
+        path(connection.sentinel_password_file.as_ref(), "LOCKABLE_SENTINEL_PASSWORD_FILE")
     {
         builder = builder.sentinel_credentials(password_in(file, setting(&url, "sentinel_user")));
     }
@@ -153,9 +154,9 @@ fn with_certificates(
     builder: LockerBuilder,
     connection: &Connection,
 ) -> Result<LockerBuilder, Failure> {
-    let roots = path(&connection.ca_file, "LOCKABLE_CA_FILE");
-    let certificate = path(&connection.cert_file, "LOCKABLE_CERT_FILE");
-    let key = path(&connection.key_file, "LOCKABLE_KEY_FILE");
+    let roots = path(connection.ca_file.as_ref(), "LOCKABLE_CA_FILE");
+    let certificate = path(connection.cert_file.as_ref(), "LOCKABLE_CERT_FILE");
+    let key = path(connection.key_file.as_ref(), "LOCKABLE_KEY_FILE");
     let own = match (certificate, key) {
         (Some(certificate), Some(key)) => Some([certificate, key]),
         (None, None) => None,

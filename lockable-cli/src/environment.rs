@@ -15,9 +15,9 @@ pub(crate) fn variable(name: &str) -> Result<Option<String>, Failure> {
 }
 
 /// The file of an option, or else that of a variable.
-pub(crate) fn path(option: &Option<PathBuf>, name: &str) -> Option<PathBuf> {
+pub(crate) fn path(option: Option<&PathBuf>, name: &str) -> Option<PathBuf> {
     let of_variable = || env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-    option.clone().or_else(of_variable)
+    option.cloned().or_else(of_variable)
 }
 
 /// Refuses the variables that one would expect to count beside the URL.

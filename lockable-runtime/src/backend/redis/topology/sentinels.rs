@@ -167,13 +167,11 @@ impl Sentinel {
             let known = self.logged_in(limit).await.map_err(|error| self.failed(&error))?;
             known.request_vote(&primary).await.map_err(|error| known.failed(&error))
         };
-        match within(|| timer_on(&timers, limit), vote).await {
-            Some(vote) => vote.unwrap_or_else(Vote::None),
-            None => {
-                let fault = Fault::no_answer(&self.name, limit);
-                unanswered(fault, format!("no answer within {limit:?}"))
-            }
-        }
+        let Some(vote) = within(|| timer_on(&timers, limit), vote).await else {
+            let fault = Fault::no_answer(&self.name, limit);
+            return unanswered(fault, format!("no answer within {limit:?}"));
+        };
+        vote.unwrap_or_else(Vote::None)
     }
 
     /// The same with what a connection logs in that is opened now, within that time.
