@@ -63,7 +63,10 @@ impl Connections {
     pub(crate) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
         let runtime = self.runtime();
         match self.latest(&runtime).filter(|connection| !connection.is_retired()) {
-            Some(connection) => Ok(connection),
+            Some(connection) => {
+                connection.begins();
+                Ok(connection)
+            }
             // Boxed, because every call would carry its size and hardly one needs it.
             None => Box::pin(self.opened(&runtime)).await,
         }

@@ -3,7 +3,7 @@
 //! See "Why our own deadlines and reconnects, and no `ConnectionManager`?" in DESIGN.md.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
@@ -18,6 +18,7 @@ use super::outbox::{Outbox, Unconfirmed};
 use super::script::{Call, Names, Read, is_unknown_script};
 use super::sent;
 use super::session::{Greeting, Session};
+use super::silence::Silence;
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::{Opener, Target};
@@ -27,9 +28,6 @@ use crate::backend::{Attempt, Fault};
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
 use crate::types::owner::ReleasedBy;
-
-/// After this many calls in a row without an answer the connection is retired.
-const UNANSWERED_LIMIT: u32 = 3;
 
 /// The pause before Sentinels are asked again for a primary that could not be used; a failover that they announce
 /// ends it.
@@ -55,7 +53,7 @@ pub(crate) struct Connection {
     pub(crate) runtime: Handle,
     /// Set by the first call that finds the connection unusable; never unset. New calls connect again.
     retired: AtomicBool,
-    unanswered: AtomicU32,
+    silence: Silence,
     /// Whether the server sends which of the locks that are renewed here others have changed. Unset by the first
     /// answer that says otherwise.
     tracks: AtomicBool,
@@ -113,7 +111,7 @@ impl Connection {
             confirmations: Outbox::new(),
             runtime: Handle::current(),
             retired: AtomicBool::new(false),
-            unanswered: AtomicU32::new(0),
+            silence: Silence::since(boot_time()),
             tracks: AtomicBool::new(tracks),
             delete,
             refuses_delete: AtomicBool::new(false),
@@ -242,7 +240,7 @@ impl Connection {
 
     /// An answer shows that the connection lives; an error here is never the server's.
     fn answered<T>(&self, outcome: Result<T, RedisError>) -> Result<T, Fault> {
-        outcome.inspect(|_| self.unanswered.store(0, Ordering::Relaxed)).map_err(|error| {
+        outcome.inspect(|_| self.silence.ends()).map_err(|error| {
             self.retire();
             fault::of(&self.target.server, &error)
         })
@@ -320,9 +318,14 @@ impl Connection {
         if boot_time().since(self.since) < waited {
             return;
         }
-        if self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_LIMIT {
+        if self.silence.call_gives_up() {
             self.retire();
         }
+    }
+
+    /// A call begins.
+    pub(crate) fn begins(&self) {
+        self.silence.call_begins(boot_time());
     }
 
     pub(crate) fn retire(&self) {

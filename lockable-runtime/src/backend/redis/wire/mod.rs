@@ -13,6 +13,7 @@ mod sent;
 pub(super) mod server;
 pub(super) mod session;
 pub(super) mod settings;
+mod silence;
 pub(super) mod slots;
 pub(super) mod source;
 pub(super) mod tracking;
