@@ -20,6 +20,7 @@ mod leaders;
 mod lease_start;
 mod loss;
 mod once;
+mod opening;
 mod pauses;
 mod permits;
 mod reconnection;

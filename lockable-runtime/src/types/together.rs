@@ -1,7 +1,7 @@
 //! Futures that are polled at the same time, in one task.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 /// What the first of the two gives that is ready; `one` is polled first.
@@ -36,6 +36,40 @@ pub(crate) async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) ->
     running.into_iter().filter_map(|(_, value)| value).collect()
 }
 
+/// The value of the first attempt that succeeds; the error of the last that fails where none does, if there are any.
+///
+/// Each attempt begins a pause after the one before it, or once one has failed. When one succeeds, the others are
+/// dropped.
+pub(crate) async fn first_success<T, E, P: Future<Output = ()>>(
+    attempts: impl Iterator<Item = impl Future<Output = Result<T, E>>>,
+    pause: impl Fn() -> P,
+) -> Result<T, Option<E>> {
+    let mut waiting = attempts.map(Box::pin);
+    let mut running = Vec::new();
+    let mut last = None;
+    loop {
+        running.extend(waiting.next());
+        if running.is_empty() {
+            return Err(last);
+        }
+        let mut pause = pin!(pause());
+        let ended = poll_fn(|cx| {
+            for (number, attempt) in running.iter_mut().enumerate() {
+                if let Poll::Ready(outcome) = attempt.as_mut().poll(cx) {
+                    return Poll::Ready(Some((number, outcome)));
+                }
+            }
+            pause.as_mut().poll(cx).map(|()| None)
+        });
+        let Some((number, outcome)) = ended.await else { continue };
+        match outcome {
+            Ok(value) => return Ok(value),
+            Err(error) => last = Some(error),
+        }
+        drop(running.swap_remove(number));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +84,29 @@ mod tests {
         };
         let both: [Pin<Box<dyn Future<Output = u8>>>; 2] = [Box::pin(late), Box::pin(early)];
         assert_eq!(join_all(both).await, [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn all_attempts_run_while_none_has_ended() {
+        let (begun, mut starts) = tokio::sync::mpsc::unbounded_channel();
+        let attempts = (0..3).map(|number| {
+            let begun = begun.clone();
+            async move {
+                begun.send(number).unwrap();
+                if number < 2 { std::future::pending().await } else { Ok::<_, ()>(number) }
+            }
+        });
+        assert_eq!(first_success(attempts, || std::future::ready(())).await, Ok(2));
+        let order = [starts.recv().await, starts.recv().await, starts.recv().await];
+        assert_eq!(order, [Some(0), Some(1), Some(2)]);
+    }
+
+    /// No pause is over.
+    #[tokio::test]
+    async fn the_next_attempt_begins_when_one_fails() {
+        let attempts = (0..3).map(|number| std::future::ready(Err::<(), _>(number)));
+        assert_eq!(first_success(attempts, std::future::pending).await, Err(Some(2)));
+        let none = std::iter::empty::<std::future::Ready<Result<(), ()>>>();
+        assert_eq!(first_success(none, std::future::pending).await, Err(None));
     }
 }

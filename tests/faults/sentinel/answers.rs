@@ -49,7 +49,7 @@ async fn a_connection_error_says_what_each_sentinel_did() {
     frozen.pause();
     other.admin().command::<()>(&["SENTINEL", "REMOVE", Sentinels::NAME]);
     let starts = [
-        format!("{}: Connection refused", dead.addr()),
+        format!("{0}: no TCP connection ({0}: Connection refused", dead.addr()),
         format!("{}: no answer within", frozen.addr()),
         "the others watch no primary of that name".to_owned(),
     ];

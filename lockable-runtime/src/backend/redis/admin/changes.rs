@@ -28,7 +28,7 @@ pub(super) async fn changes(
     router.topology.servers().await?;
     let Some(server) = router.topology.seats.server(Slot::of(&key)) else { return Ok(None) };
     let changed = Arc::new(Changed::default());
-    let opener = server.readers().opener.for_reading();
+    let opener = server.readers().opener.for_reading().afresh();
     let events: Weak<Changed> = Arc::downgrade(&changed);
     opener.reports.go_to(events);
     let (begun, outcome) = oneshot::channel();

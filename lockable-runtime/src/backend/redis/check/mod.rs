@@ -25,7 +25,7 @@ mod subscription;
 /// Checks a server on connections of the check's own, until it gives no answer, and the Sentinels that name it; or
 /// every node of a cluster.
 pub(super) async fn check(topology: Arc<Topology>, prefix: String, role: Role) -> Report {
-    let opener = topology.opener.clone();
+    let opener = topology.opener.afresh();
     let opener = if role == Role::Reader { opener.for_reading() } else { opener };
     let aim = Aim { prefix, role };
     let mut report = match &topology.found {

@@ -64,7 +64,9 @@ fn silent(seed: &Seed, shards: Option<&[Shard]>) -> Option<Finding> {
     let reason = seed.shards.as_ref().err()?.clone();
     let reason = match reason.code() {
         Code::Unreachable | Code::AddressesUnreachable => {
-            Finding::new(Severity::Error, Code::SeedSilent, reason.message().to_owned())
+            let silent =
+                Finding::new(Severity::Error, Code::SeedSilent, reason.message().to_owned());
+            silent.advise(reason.advice().to_owned())
         }
         _ => reason,
     };

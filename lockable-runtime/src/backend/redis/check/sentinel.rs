@@ -31,6 +31,8 @@ pub(super) async fn ask(sentinel: Sentinel, all: Arc<Sentinels>) -> Said {
         Vote::Primary(_) | Vote::Unknown(_) => true,
         Vote::None(flaw) => flaw.finding.code() == Code::MissingRight,
     };
+    // It may be subscribed to at the same time by a locker.
+    let sentinel = sentinel.afresh();
     let besides = if is_reached { subscribe(&sentinel, &all).await } else { None };
     Said { name: sentinel.name, vote, besides }
 }
@@ -48,7 +50,10 @@ async fn subscribe(sentinel: &Sentinel, all: &Sentinels) -> Option<Finding> {
             let cause = fault::explain(&error).1;
             return Some(silent(format!("`subscribe` failed: {cause}")));
         }
-        None => return Some(silent("`subscribe` was not answered in time".to_owned())),
+        None => {
+            let (late, _) = sentinel.client.progress.late("no answer", all.limit);
+            return Some(silent(format!("`subscribe` failed: {late}")));
+        }
     };
     let pong = in_time(all, subscription.ping()).await?.and_then(Value::extract_error);
     let error = pong.err().filter(fault::is_missing_right)?;

@@ -44,8 +44,10 @@ impl Subscription {
             Some(Ok(subscription)) => subscription,
             failed => {
                 let error = failed.and_then(Result::err).map(|error| fault::explain(&error).1);
-                let cause = error.as_deref().unwrap_or("no answer in time");
-                report.add([unnotified(channels, "connecting by RESP3", cause)]);
+                let limit = opener.connect_deadline;
+                let late = || session.target.client.progress.late("no answer", limit).0;
+                let cause = error.unwrap_or_else(late);
+                report.add([unnotified(channels, "connecting by RESP3", &cause)]);
                 return None;
             }
         };

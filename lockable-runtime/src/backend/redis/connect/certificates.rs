@@ -92,7 +92,7 @@ impl Certificates {
         let config = self.0.config(limit / 2 * 3).await?;
         let handshake = TlsConnector::from(config).connect(name, stream);
         let encrypted = within(|| timer_on(&self.0.timers, limit), handshake).await;
-        let silence = || format!("no answer to the TLS handshake within {limit:?}");
+        let silence = || format!("nothing within {limit:?}");
         let late = || Err(io::Error::new(io::ErrorKind::TimedOut, silence()));
         encrypted.unwrap_or_else(late).inspect_err(|error| self.0.doubt(error))
     }

@@ -5,40 +5,50 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::redis::io::tcp::{TcpSettings, socket2};
+use ::redis::io::tcp::socket2;
 use ::redis::{ConnectionAddr, ConnectionInfo, RedisError, RedisResult};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
 
 #[cfg(feature = "tls-no-provider")]
-use super::certificates::{Certificates, Encrypted};
+use super::certificates::Certificates;
+use super::first_reply::FirstReply;
 #[cfg(not(feature = "tls-no-provider"))]
-use super::no_certificates::{Certificates, Encrypted};
-use crate::backend::redis::fault::{self, Stage};
+use super::no_certificates::Certificates;
+use super::stage::{Progress, Stage};
+use super::tcp;
+use crate::backend::redis::fault;
+use crate::types::clock::timer_on;
+
+/// An address is tried this long after the one before it: the "Connection Attempt Delay" of RFC 8305.
+const STAGGER: Duration = Duration::from_millis(250);
 
 /// Opens streams to one server.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) info: ConnectionInfo,
     certificates: Certificates,
-    /// How long the server may take for the handshake of TLS.
-    handshake_limit: Duration,
+    /// How long opening a connection may take.
+    limit: Duration,
+    /// The runtime whose timers keep the deadlines.
+    timers: Handle,
     /// Set when a server has answered that is reached in this way: it speaks what the URL says. Never unset.
     has_answered: Arc<AtomicBool>,
-}
-
-/// A stream that is open, over which nothing was sent but a handshake.
-pub(crate) enum Transport {
-    Plain(TcpStream),
-    Encrypted(Box<Encrypted>),
-    #[cfg(unix)]
-    Socket(tokio::net::UnixStream),
+    /// Of the connection that is being opened.
+    pub(crate) progress: Progress,
 }
 
 impl Client {
     /// For connections that have to be open within that time: half of it is for the handshake.
-    pub(crate) fn new(info: ConnectionInfo, certificates: Certificates, limit: Duration) -> Self {
-        let handshake_limit = limit / 2;
-        Self { info, certificates, handshake_limit, has_answered: Arc::default() }
+    pub(crate) fn new(
+        info: ConnectionInfo,
+        certificates: Certificates,
+        timers: Handle,
+        limit: Duration,
+    ) -> Self {
+        let has_answered = Arc::default();
+        Self { info, certificates, limit, timers, has_answered, progress: Progress::default() }
     }
 
     /// The way to another server, or with another login, in the same manner.
@@ -46,9 +56,14 @@ impl Client {
         Self { info, ..self.clone() }
     }
 
+    /// The same way, for a connection that is opened beside others.
+    pub(crate) fn afresh(&self) -> Self {
+        Self { progress: Progress::default(), ..self.clone() }
+    }
+
     /// The way to a server of another kind, which has to be open within that time.
     pub(crate) fn for_another(&self, info: ConnectionInfo, limit: Duration) -> Self {
-        Self::new(info, self.certificates.clone(), limit)
+        Self::new(info, self.certificates.clone(), self.timers.clone(), limit)
     }
 
     /// The way that a URL says, for unit tests.
@@ -57,60 +72,85 @@ impl Client {
         let settings = crate::backend::Settings::default();
         let info = super::address::info(url).unwrap();
         let timers = crate::background::background().unwrap();
-        let certificates = Certificates::of(&settings, &info, timers).unwrap();
-        Self::new(info, certificates, settings.deadlines.connect)
+        let certificates = Certificates::of(&settings, &info, timers.clone()).unwrap();
+        Self::new(info, certificates, timers, settings.deadlines.connect)
     }
 
-    pub(crate) async fn connect(&self) -> RedisResult<Transport> {
-        let settings = self.info.tcp_settings();
-        Ok(match self.info.addr() {
+    /// A stream that is open, over which nothing was sent but a handshake.
+    pub(crate) async fn connect(&self) -> RedisResult<FirstReply> {
+        let stream = match self.info.addr() {
             ConnectionAddr::TcpTls { host, port, .. } => {
-                let stream = connect_to(host, *port, settings).await?;
-                let limit = self.handshake_limit;
+                let stream = self.connect_to(host, *port).await?;
+                self.reach(Stage::Handshake);
                 // Boxed, because a handshake is large, and most streams have none.
-                let handshake = Box::pin(self.certificates.encrypt(stream, host, limit));
-                let encrypted = handshake.await.map_err(RedisError::from);
-                Transport::Encrypted(Box::new(self.explain(Stage::Handshake, encrypted)?))
+                let handshake = Box::pin(self.certificates.encrypt(stream, host, self.limit / 2));
+                FirstReply::of(self.explain(handshake.await.map_err(RedisError::from))?)
             }
             #[cfg(unix)]
             ConnectionAddr::Unix(path) => {
-                Transport::Socket(tokio::net::UnixStream::connect(path).await?)
+                FirstReply::of(tokio::net::UnixStream::connect(path).await?)
             }
-            ConnectionAddr::Tcp(host, port) => {
-                Transport::Plain(connect_to(host, *port, settings).await?)
-            }
+            ConnectionAddr::Tcp(host, port) => FirstReply::of(self.connect_to(host, *port).await?),
             _ => return Err(io::Error::from(io::ErrorKind::Unsupported).into()),
-        })
+        };
+        self.reach(Stage::Login);
+        Ok(stream)
+    }
+
+    async fn connect_to(&self, host: &str, port: u16) -> io::Result<TcpStream> {
+        let addresses = tcp::addresses(host, port, &self.progress).await?;
+        let stream = tcp::connect(addresses, &self.progress, || self.stagger()).await?;
+        let settings = self.info.tcp_settings();
+        stream.set_nodelay(settings.nodelay())?;
+        let socket = socket2::SockRef::from(&stream);
+        if let Some(keepalive) = settings.keepalive() {
+            socket.set_tcp_keepalive(keepalive)?;
+        }
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        socket.set_tcp_user_timeout(settings.user_timeout())?;
+        Ok(stream)
+    }
+
+    /// The pause before the next of several ways is tried.
+    pub(crate) fn stagger(&self) -> Sleep {
+        timer_on(&self.timers, STAGGER.min(self.limit / 8))
     }
 
     /// The outcome of a login, which is the first that a server answers.
     pub(crate) fn first_answer<T>(&self, outcome: RedisResult<T>) -> RedisResult<T> {
-        let stage = match self.info.addr() {
-            ConnectionAddr::TcpTls { .. } if self.certificates.has_own() => Stage::Identified,
-            ConnectionAddr::TcpTls { .. } => Stage::Encrypted,
-            ConnectionAddr::Tcp(..) => Stage::Plain,
-            _ => return outcome,
-        };
-        let outcome = self.explain(stage, outcome)?;
+        let outcome = self.explain(outcome)?;
         self.has_answered.store(true, Ordering::Relaxed);
         Ok(outcome)
     }
 
-    /// Where no server has answered yet, the error is one that says what the URL may lack.
-    fn explain<T>(&self, stage: Stage, outcome: RedisResult<T>) -> RedisResult<T> {
-        let is_known = self.has_answered.load(Ordering::Relaxed);
-        outcome.map_err(|error| if is_known { error } else { fault::of_first_answer(stage, error) })
+    /// The answer to this command is waited for next, on a connection that is logged in.
+    pub(crate) fn sends(&self, command: impl Into<String>) {
+        self.reach(Stage::Command(command.into()));
     }
-}
 
-async fn connect_to(host: &str, port: u16, settings: &TcpSettings) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((host, port)).await?;
-    stream.set_nodelay(settings.nodelay())?;
-    let socket = socket2::SockRef::from(&stream);
-    if let Some(keepalive) = settings.keepalive() {
-        socket.set_tcp_keepalive(keepalive)?;
+    /// Where the connection broke, the error is one that says at which stage.
+    pub(crate) fn explain<T>(&self, outcome: RedisResult<T>) -> RedisResult<T> {
+        outcome.map_err(|error| fault::at_stage(self.progress.words(), error))
     }
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    socket.set_tcp_user_timeout(settings.user_timeout())?;
-    Ok(stream)
+
+    fn reach(&self, stage: Stage) {
+        let advice = self.advice(&stage);
+        self.progress.reach(stage, advice);
+    }
+
+    /// What the URL may lack, as long as no server has answered.
+    fn advice(&self, stage: &Stage) -> &'static str {
+        if self.has_answered.load(Ordering::Relaxed) {
+            return "";
+        }
+        match (stage, self.info.addr()) {
+            (Stage::Handshake, _) => fault::NO_TLS,
+            (Stage::Login, ConnectionAddr::Tcp(..)) => fault::TLS,
+            (Stage::Login, ConnectionAddr::TcpTls { .. }) if self.certificates.has_own() => {
+                fault::CERTIFICATE_REFUSED
+            }
+            (Stage::Login, ConnectionAddr::TcpTls { .. }) => fault::NO_CERTIFICATE,
+            _ => "",
+        }
+    }
 }

@@ -11,11 +11,11 @@ use std::task::Poll;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisResult};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::client::{Client, Transport};
+use super::client::Client;
+use super::first_reply::FirstReply;
 use crate::types::process::Process;
 
 /// How many commands may queue before callers wait; the client's 50 throttle a busy service.
@@ -58,7 +58,8 @@ impl Driven {
             return Ok((Self::open(client).await?, false));
         }
         let settings = hearing(client);
-        match Self::login(client, client.connect().await?, &settings, heard_by(hear)).await {
+        let stream = client.connect().await?;
+        match Self::login(client, stream, &settings, heard_by(hear)).await {
             Ok(driven) => {
                 offer.works();
                 Ok((driven, true))
@@ -82,29 +83,12 @@ impl Driven {
 
     async fn login(
         client: &Client,
-        transport: Transport,
+        stream: FirstReply,
         settings: &RedisConnectionInfo,
         config: AsyncConnectionConfig,
     ) -> RedisResult<Self> {
-        let driven = match transport {
-            Transport::Plain(stream) => Self::over(stream, settings, config).await,
-            Transport::Encrypted(stream) => Self::over(stream, settings, config).await,
-            #[cfg(unix)]
-            Transport::Socket(stream) => Self::over(stream, settings, config).await,
-        };
-        client.first_answer(driven)
-    }
-
-    async fn over<S>(
-        stream: S,
-        settings: &RedisConnectionInfo,
-        config: AsyncConnectionConfig,
-    ) -> RedisResult<Self>
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
-        let (commands, driver) =
-            MultiplexedConnection::new_with_config(settings, stream, config).await?;
+        let opened = MultiplexedConnection::new_with_config(settings, stream, config).await;
+        let (commands, driver) = client.first_answer(opened)?;
         let (broken, has_broken) = watch::channel(false);
         let driver = tokio::spawn(async move {
             in_this_process(driver).await;

@@ -10,6 +10,7 @@ pub(super) mod endpoint;
 #[cfg(feature = "tls-no-provider")]
 mod expiry;
 pub(super) mod finder;
+mod first_reply;
 pub(super) mod hosts;
 pub(super) mod login;
 #[cfg(not(feature = "tls-no-provider"))]
@@ -20,3 +21,5 @@ pub(super) mod reports;
 pub(super) mod role;
 pub(super) mod secrets;
 pub(super) mod shards;
+pub(super) mod stage;
+mod tcp;

@@ -23,6 +23,7 @@ use super::no_certificates::Certificates;
 use super::node::Node;
 use super::reports::{Reports, ServerSeats};
 use super::secrets::Source;
+use super::stage::{Progress, Stage};
 use crate::backend::Epoch;
 use crate::backend::redis::fault::{self, sentinel};
 use crate::backend::redis::fences::LostCounters;
@@ -37,7 +38,7 @@ use crate::types::namespace::{Channels, Namespace};
 #[derive(Clone)]
 pub(crate) struct Opener {
     /// How the server is reached; its host and port are none where a finder names them.
-    client: Client,
+    pub(crate) client: Client,
     pub(crate) certificates: Certificates,
     finder: Option<Arc<dyn Finder>>,
     /// The node of a cluster that the server is.
@@ -106,7 +107,7 @@ impl Opener {
         let credentials = Source::new("credentials", credentials, timers.clone(), |_| Ok(()))?;
         let is_sharded = matches!(address.way, Way::Sharded(_));
         let opener = Self {
-            client: Client::new(info, certificates.clone(), deadline),
+            client: Client::new(info, certificates.clone(), timers.clone(), deadline),
             certificates,
             finder: None,
             node: None,
@@ -171,7 +172,7 @@ impl Opener {
     pub(crate) fn of_node(&self, node: &Arc<Node>) -> Self {
         let info = address::moved(&self.client.info, &node.endpoint.host, node.endpoint.port);
         Self {
-            client: self.client.with(info),
+            client: self.client.afresh().with(info),
             node: Some(Arc::clone(node)),
             server: self.server_at(&node.endpoint).into(),
             was_connected: Arc::default(),
@@ -179,6 +180,11 @@ impl Opener {
             demotion: Arc::default(),
             ..self.clone()
         }
+    }
+
+    /// The same for one connection, which may be opened beside others.
+    pub(crate) fn afresh(&self) -> Self {
+        Self { client: self.client.afresh(), ..self.clone() }
     }
 
     /// The same for connections that look at locks.
@@ -230,20 +236,17 @@ impl Opener {
         &self,
         connecting: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
-        let limit = self.connect_deadline;
-        let connected = self.within(limit, connecting).await;
-        connected.unwrap_or_else(|| Err(self.late()))
+        self.client.progress.reach(Stage::Ahead, "");
+        let connected = self.within(self.connect_deadline, connecting).await;
+        connected.unwrap_or_else(|| Err(self.late(&self.client.progress)))
     }
 
     /// No connection within the connect deadline.
-    pub(crate) fn late(&self) -> Fault {
-        let limit = self.connect_deadline;
-        match self.finder.as_ref().and_then(|finder| finder.last()) {
-            Some(endpoint) => {
-                self.unreached(fault::connect_timeout(&self.server_at(&endpoint), limit))
-            }
-            None => fault::connect_timeout(&self.server, limit),
-        }
+    pub(crate) fn late(&self, progress: &Progress) -> Fault {
+        let last = self.finder.as_ref().and_then(|finder| finder.last());
+        let server = last.map_or_else(|| self.server.to_string(), |last| self.server_at(&last));
+        let (message, advice) = progress.late(CONNECTING, self.connect_deadline);
+        self.unreached(Fault::unavailable(fault::advised(&server, &message, advice)))
     }
 
     /// The fault of a server that Sentinels name; until there was a connection, their address for it may be at
@@ -344,6 +347,9 @@ impl Target {
         self.info().redis_settings().db()
     }
 }
+
+/// What does not happen within the connect deadline.
+pub(crate) const CONNECTING: &str = "could not connect";
 
 /// A dead peer is noticed after a few deadlines where the system has a user timeout, an idle one within
 /// a minute.

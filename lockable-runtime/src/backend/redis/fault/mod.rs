@@ -1,7 +1,6 @@
 //! Errors of servers and connections, in words that say whose fault it is and what to do.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
@@ -17,7 +16,7 @@ mod words;
 
 #[cfg(not(feature = "tls-no-provider"))]
 use no_tls as tls;
-pub(crate) use opening::{Stage, of_first_answer};
+pub(crate) use opening::{CERTIFICATE_REFUSED, NO_CERTIFICATE, NO_TLS, TLS, at_stage, of_closed};
 #[cfg(feature = "tls-no-provider")]
 pub(crate) use tls::NoRootCertificates;
 
@@ -52,10 +51,7 @@ pub(crate) enum About {
 impl About {
     pub(crate) fn fault(self, server: &str, error: &RedisError) -> Fault {
         let (kind, cause, advice) = self.explain(error);
-        let message = match advice {
-            "" => format!("{server}: {cause}"),
-            advice => format!("{server}: {cause}; {advice}"),
-        };
+        let message = advised(server, &cause, advice);
         Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
     }
 
@@ -77,8 +73,19 @@ impl About {
     }
 }
 
+pub(crate) fn advised(server: &str, cause: &str, advice: &str) -> String {
+    let separator = if advice.is_empty() { "" } else { "; " };
+    format!("{server}: {cause}{separator}{advice}")
+}
+
 /// Whose fault an error is, its own words, and what to do about it where that is known.
 pub(crate) fn explain(error: &RedisError) -> (LockErrorKind, String, &'static str) {
+    if let Some(answered) = opening::closing(error) {
+        let (kind, cause, advice) = explain(answered);
+        // What is not known may pass.
+        let kind = if advice.is_empty() { LockErrorKind::Unavailable } else { kind };
+        return (kind, format!("{cause} and closed the connection"), advice);
+    }
     let (kind, advice) = verdict(error);
     (kind, one_line(&words::shown(error)), advice)
 }
@@ -255,7 +262,8 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
     found.map_or((LockErrorKind::Refused, ""), |(_, kind, advice)| (*kind, advice))
 }
 
-const OF_DATABASE: [(&str, LockErrorKind, &str); 7] = [
+const OF_DATABASE: [(&str, LockErrorKind, &str); 8] = [
+    ("max number of clients", LockErrorKind::Unavailable, FULL),
     ("is busy running", LockErrorKind::Unavailable, BUSY),
     (NO_SELECT, LockErrorKind::Refused, NO_DATABASES),
     ("Authentication required", LockErrorKind::Refused, CREDENTIALS),
@@ -269,6 +277,8 @@ const OF_DATABASE: [(&str, LockErrorKind, &str); 7] = [
     ),
 ];
 
+const FULL: &str =
+    "the server is full: raise its `maxclients`, or close connections (`CLIENT LIST`)";
 const NO_SELECT: &str = "unknown command 'SELECT'";
 const DISABLED: &str = "cluster support disabled";
 const BUSY: &str = "a script that runs for long blocks the server; `SCRIPT KILL` ends it";
@@ -299,10 +309,6 @@ fn one_line(error: &RedisError) -> String {
         (Some(code), Some(detail)) => format!("the server answered `{code} {detail}`"),
         _ => error.to_string().replace('\n', " "),
     }
-}
-
-pub(crate) fn connect_timeout(server: &str, limit: Duration) -> Fault {
-    Fault::unavailable(format!("{server}: could not connect within {limit:?}"))
 }
 
 pub(crate) fn unexpected(server: &str, what: &str) -> Fault {

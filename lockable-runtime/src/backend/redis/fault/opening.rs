@@ -1,37 +1,28 @@
-//! Connections that break before the first answer: often the server speaks something else than the URL says.
+//! Connections that break while they are opened: often the server speaks something else than the URL says, or says itself
+//! why it closes them.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-use ::redis::{ErrorKind, RedisError};
+use ::redis::{ErrorKind, RedisError, parse_redis_value};
 
 use super::words;
 use crate::types::error::Cause;
 
-/// How far a connection was that broke.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// Nothing was answered to a login that is not encrypted.
-    Plain,
-    /// Nothing was answered to the handshake of TLS.
-    Handshake,
-    /// Nothing was answered to the first login behind that.
-    Encrypted,
-    /// The same, and the client has shown a certificate.
-    Identified,
-}
-
-/// An error that may be the URL's.
+/// A connection that broke while it was opened.
 #[derive(Debug)]
 struct Unanswered {
-    stage: Stage,
+    /// The stage.
+    words: String,
+    /// It may be that the URL is wrong.
+    advice: &'static str,
     error: RedisError,
 }
 
 impl fmt::Display for Unanswered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
+        write!(f, "{}: {}", self.words, self.error)
     }
 }
 
@@ -41,34 +32,52 @@ impl Error for Unanswered {
     }
 }
 
-/// The same error, which has [`advice`] where a connection broke.
-pub(crate) fn of_first_answer(stage: Stage, error: RedisError) -> RedisError {
+/// The same error with the stage and its [`advice`], where a connection broke.
+pub(crate) fn at_stage((words, advice): (String, &'static str), error: RedisError) -> RedisError {
     if !is_break(&error) {
         return error;
     }
     let kind = io_error(&error).map_or(io::ErrorKind::InvalidData, io::Error::kind);
     let error = words::shown(&error);
-    io::Error::new(kind, Unanswered { stage, error }).into()
+    io::Error::new(kind, Unanswered { words, advice, error }).into()
 }
 
-/// What to do about a connection that broke before the first answer.
+/// What to do about a connection that broke while it was opened.
 pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
-    let cause = io_error(error)?.get_ref()?.downcast_ref::<Unanswered>()?;
-    Some(match cause.stage {
-        Stage::Plain => {
-            "if the server speaks TLS, write `rediss://`, `rediss-sentinel://` or `rediss-cluster://`"
-        }
-        Stage::Handshake => NO_TLS,
-        Stage::Encrypted => {
-            "if the server requires client certificates, give one by `LockerBuilder::client_certificate`"
-        }
-        Stage::Identified => "see the server's log: it may refuse the client's certificate",
-    })
+    Some(inside::<Unanswered>(error)?.advice)
 }
+
+/// The error of a server that has answered this alone and closed the connection; `None` where it is no error.
+pub(crate) fn of_closed(reply: &[u8]) -> Option<io::Error> {
+    let is_one = reply.iter().filter(|byte| **byte == b'\n').count() == 1;
+    let answered = parse_redis_value(reply).ok().filter(|_| is_one)?.extract_error().err()?;
+    Some(io::Error::new(io::ErrorKind::ConnectionRefused, words::shown(&answered)))
+}
+
+/// What the server has answered before it closed the connection, where nothing else came.
+pub(super) fn closing(error: &RedisError) -> Option<&RedisError> {
+    inside(error)
+}
+
+/// What to do where TLS is expected.
+pub(crate) const TLS: &str =
+    "if the server speaks TLS, write `rediss://`, `rediss-sentinel://` or `rediss-cluster://`";
 
 /// What to do where TLS is not understood.
-pub(super) const NO_TLS: &str = "if the server speaks no TLS there, write `redis://`, `redis-sentinel://` \
+pub(crate) const NO_TLS: &str = "if the server speaks no TLS there, write `redis://`, `redis-sentinel://` \
                                  or `redis-cluster://`";
+
+/// What to do where a server may expect a certificate.
+pub(crate) const NO_CERTIFICATE: &str = "if the server requires client certificates, give one by \
+                                         `LockerBuilder::client_certificate`";
+
+/// What to do where a server may not accept one.
+pub(crate) const CERTIFICATE_REFUSED: &str =
+    "see the server's log: it may refuse the client's certificate";
+
+fn inside<T: Error + 'static>(error: &RedisError) -> Option<&T> {
+    io_error(error)?.get_ref()?.downcast_ref()
+}
 
 /// The error of the system, or of a layer on the way to it, that is inside.
 pub(super) fn io_error(error: &RedisError) -> Option<&io::Error> {
@@ -87,42 +96,35 @@ fn is_break(error: &RedisError) -> bool {
 mod tests {
     use super::*;
 
-    fn advised(stage: Stage, error: impl Into<RedisError>) -> Option<&'static str> {
-        advice(&of_first_answer(stage, error.into()))
+    fn at_login(error: impl Into<RedisError>) -> RedisError {
+        at_stage(("no answer".to_owned(), TLS), error.into())
     }
 
     #[test]
-    fn a_connection_that_broke_has_advice() {
-        let cases = [
-            (Stage::Plain, "`rediss://`"),
-            (Stage::Handshake, "`redis://`"),
-            (Stage::Encrypted, "`LockerBuilder::client_certificate`"),
-            (Stage::Identified, "log"),
-        ];
-        for (stage, words) in cases {
-            for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
-                assert!(
-                    advised(stage, io::Error::from(kind)).unwrap().contains(words),
-                    "{stage:?}"
-                );
-            }
+    fn a_connection_that_broke_has_its_stage_and_advice() {
+        for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
+            let error = at_login(io::Error::from(kind));
+            assert_eq!(advice(&error), Some(TLS));
+            assert!(error.to_string().contains("no answer: "), "{error}");
         }
         let garbage = ::redis::parse_redis_value(b"\x15\x03\x03\x00\x02\x02\x46").unwrap_err();
-        assert!(advised(Stage::Plain, garbage).is_some());
+        assert_eq!(advice(&at_login(garbage)), Some(TLS));
     }
 
     #[test]
     fn an_error_that_is_none_of_the_urls_has_none() {
         for kind in [io::ErrorKind::ConnectionRefused, io::ErrorKind::NotFound] {
-            assert_eq!(advised(Stage::Plain, io::Error::from(kind)), None);
+            assert_eq!(advice(&at_login(io::Error::from(kind))), None);
         }
-        assert_eq!(advised(Stage::Plain, (ErrorKind::AuthenticationFailed, "no")), None);
+        assert_eq!(advice(&at_login((ErrorKind::AuthenticationFailed, "no"))), None);
     }
 
     #[test]
     fn what_was_answered_is_not_quoted() {
         let garbage = ::redis::parse_redis_value(b"?canary\r\n").unwrap_err();
-        let error = of_first_answer(Stage::Plain, garbage);
+        let error = at_login(garbage);
         assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
+        let closed = of_closed(b"-ERR cannot take 'canary'\r\n").unwrap();
+        assert!(!format!("{closed} {closed:?}").contains("canary"), "{closed:?}");
     }
 }

@@ -62,10 +62,14 @@ pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
     let (reason, cause, advice) = explained(url, error);
     let is_silent = reason == Reason::Silent;
     let kind = if is_silent { LockErrorKind::Unavailable } else { LockErrorKind::Refused };
-    // The reasons of several Sentinels are separated by semicolons.
-    let advice = if advice.is_empty() { advice } else { format!(", so {advice}") };
-    let message = format!("{sentinel}: {cause}{advice}");
+    let message = advised(sentinel, &cause, &advice);
     Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
+}
+
+/// The reasons of several Sentinels are separated by semicolons.
+pub(crate) fn advised(sentinel: &str, cause: &str, advice: &str) -> String {
+    let so = if advice.is_empty() { "" } else { ", so " };
+    format!("{sentinel}: {cause}{so}{advice}")
 }
 
 /// What to do where the primary that Sentinels name cannot be reached.

@@ -9,7 +9,7 @@ use ::redis::{Msg, RedisResult, ToRedisArgs, Value};
 use futures_core::Stream;
 use tokio::runtime::Handle;
 
-use crate::backend::redis::connect::client::{Client, Transport};
+use crate::backend::redis::connect::client::Client;
 use crate::types::clock::{timer_on, within};
 
 /// A silent subscription is asked whether it lives.
@@ -27,13 +27,9 @@ pub(crate) struct Subscription {
 impl Subscription {
     pub(crate) async fn open(client: &Client, channels: impl ToRedisArgs) -> RedisResult<Self> {
         let settings = client.info.redis_settings();
-        let opened = match client.connect().await? {
-            Transport::Plain(stream) => PubSub::new(settings, stream).await,
-            Transport::Encrypted(stream) => PubSub::new(settings, stream).await,
-            #[cfg(unix)]
-            Transport::Socket(stream) => PubSub::new(settings, stream).await,
-        };
+        let opened = PubSub::new(settings, client.connect().await?).await;
         let (mut sink, stream) = client.first_answer(opened)?.split();
+        client.sends("SUBSCRIBE");
         sink.subscribe(channels).await?;
         Ok(Self { sink, stream })
     }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use crate::backend::Fault;
 use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::connect::stage::Progress;
 use crate::backend::redis::fault;
 use crate::backend::redis::wire::connection::Connection;
 use crate::types::clock::boot_time;
@@ -18,8 +19,8 @@ use crate::types::mutex::Mutex;
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
 type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
 
-/// Searched from the front: hardly a process has more than a few runtimes.
-type Openings = Vec<(Id, Opening)>;
+/// Each with how far it is. Searched from the front: hardly a process has more than a few runtimes.
+type Openings = Vec<(Id, Opening, Progress)>;
 
 /// The connections to one server, keyed by the runtime that drives them.
 ///
@@ -44,12 +45,12 @@ impl Connections {
 
     /// Drops the connections that no call uses any more.
     pub(crate) fn drop_retired(&self) {
-        self.openings.lock().retain(|(_, opening)| is_usable(opening));
+        self.openings.lock().retain(|(_, opening, _)| is_usable(opening));
     }
 
     /// Does this with each connection that is open.
     pub(crate) fn each(&self, act: impl Fn(&Connection)) {
-        for (_, opening) in &*self.openings.lock() {
+        for (_, opening, _) in &*self.openings.lock() {
             if let Some(connection) = connection(opening) {
                 act(&connection);
             }
@@ -102,11 +103,20 @@ impl Connections {
             outcome(&mut opening).await
         };
         let Some(outcome) = self.opener.within(*limit, connect).await else {
+            let late = self.late();
             // The next call shall not join what this one gave up.
-            self.openings.lock().retain(|(_, other)| !other.same_channel(&opening));
-            return Err(self.opener.late());
+            self.openings.lock().retain(|(_, other, _)| !other.same_channel(&opening));
+            return Err(late);
         };
         outcome.unwrap_or_else(|| Err(fault::runtime_ended(server)))
+    }
+
+    /// The fault of a connection that the calling task does not wait for any more.
+    pub(crate) fn late(&self) -> Fault {
+        let id = self.runtime().id();
+        let mut openings = self.openings.lock().clone().into_iter();
+        let progress = openings.find_map(|(of, _, progress)| (of == id).then_some(progress));
+        self.opener.late(&progress.unwrap_or_default())
     }
 
     /// The calling task's runtime, or the background's where there is none.
@@ -130,18 +140,20 @@ impl Connections {
             _ => {
                 // The others are looked through only now, which is rare. Where one broke, the address may
                 // lead to another server by now, and all have to lead to the same.
-                let broke = openings.iter().any(|(_, opening)| is_retired(opening));
-                openings.retain(|(_, opening)| is_usable(opening) && !(broke && is_ended(opening)));
-                let opening = self.start_opening(runtime);
-                openings.push((runtime.id(), opening.clone()));
+                let broke = openings.iter().any(|(_, opening, _)| is_retired(opening));
+                openings
+                    .retain(|(_, opening, _)| is_usable(opening) && !(broke && is_ended(opening)));
+                let (opening, progress) = self.start_opening(runtime);
+                openings.push((runtime.id(), opening.clone(), progress));
                 (opening, false)
             }
         }
     }
 
-    fn start_opening(&self, runtime: &Handle) -> Opening {
+    fn start_opening(&self, runtime: &Handle) -> (Opening, Progress) {
         let (outcome, opening) = watch::channel(None);
-        let opener = self.opener.clone();
+        let opener = self.opener.afresh();
+        let progress = opener.client.progress.clone();
         let renews = runtime.id() == self.opener.timers.id()
             && !opener.is_for_reading
             && !opener.is_for_confirming;
@@ -160,7 +172,7 @@ impl Connections {
             // channel closes, which ends the others' waiting.
             outcome.closed().await;
         }));
-        opening
+        (opening, progress)
     }
 }
 
@@ -175,7 +187,7 @@ async fn pass_on(end: impl Future<Output = bool>, opener: Opener) {
 
 fn find<'a>(openings: &'a Openings, runtime: &Handle) -> Option<&'a Opening> {
     let id = runtime.id();
-    openings.iter().find_map(|(of, opening)| (*of == id).then_some(opening))
+    openings.iter().find_map(|(of, opening, _)| (*of == id).then_some(opening))
 }
 
 /// `None` when the runtime ends before there is one.

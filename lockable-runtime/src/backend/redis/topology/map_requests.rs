@@ -85,11 +85,16 @@ pub(super) async fn request_map_anew(
         let target = opener.target(&opener.login().await?).await?;
         let failed = |error| fault::About::Login(target.login_advice).fault(&target.server, &error);
         let mut driven = Driven::open(&target.client).await.map_err(failed)?;
-        let reply = driven.commands.send_packed_command(&command::slots()).await.map_err(failed)?;
+        target.client.sends("CLUSTER SLOTS");
+        let reply = driven.commands.send_packed_command(&command::slots()).await;
+        let reply = target.client.explain(reply).map_err(failed)?;
         Ok(slots::read(Some(reply), &endpoint, &target)?)
     };
     let answer = opener.within(limit, answered).await;
-    answer.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)))
+    answer.unwrap_or_else(|| {
+        let (message, advice) = opener.client.progress.late("no answer", limit);
+        Err(Fault::unavailable(fault::advised(&opener.server, &message, advice)))
+    })
 }
 
 /// How long the others are waited for once a node has answered.

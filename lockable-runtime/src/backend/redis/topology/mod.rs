@@ -25,6 +25,7 @@ use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::owner::Origin;
 use crate::types::slot::Slot;
+use crate::types::together::first_success;
 
 pub(super) mod connections;
 mod elections;
@@ -184,18 +185,22 @@ impl Topology {
         let servers = self.servers().await?;
         let all = self.opener.connect_deadline;
         let limit = if servers.len() > 1 { all / 2 } else { all };
-        let mut failed = cluster::without_slots(&self.opener.server);
-        for server in servers {
+        let attempts = servers.into_iter().enumerate().map(|(number, server)| async move {
+            if number > 0 {
+                // The one before has failed, or hangs.
+                self.seats.refresh_soon();
+            }
             let connections = over(&server);
             let connected = self.opener.within(limit, connections.ready()).await;
-            match connected.unwrap_or_else(|| Err(connections.opener.late())) {
-                Ok(_) => return Ok(()),
-                Err(fault) if fault.kind == LockErrorKind::Unavailable => failed = fault,
-                Err(fault) => return Err(fault),
+            match connected.unwrap_or_else(|| Err(connections.late())) {
+                Err(fault) if fault.kind == LockErrorKind::Unavailable => Err(fault),
+                // A refusal is an answer, too.
+                answer => Ok(answer.map(drop)),
             }
-            self.seats.refresh_soon();
-        }
-        Err(failed)
+        });
+        let answer = first_success(attempts, || self.opener.client.stagger()).await;
+        let none = || cluster::without_slots(&self.opener.server);
+        answer.unwrap_or_else(|last| Err(last.unwrap_or_else(none)))
     }
 
     /// Makes sure that a wake-up for this attempt is received, if the slot's server lets it. Where it does not, the call

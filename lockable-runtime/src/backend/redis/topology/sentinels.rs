@@ -125,7 +125,7 @@ impl Sentinels {
             let Some(vote) = vote else { break };
             // One that panicked or was cancelled has no vote.
             let ended = || fault::runtime_ended(&self.name);
-            votes.add(vote.unwrap_or_else(|_| unanswered(ended(), ended().message)));
+            votes.add(vote.unwrap_or_else(|_| unanswered(ended(), silent(ended().message))));
             first = first.or_else(|| votes.has_primary().then(boot_time));
         }
         votes
@@ -163,15 +163,23 @@ impl Sentinel {
     }
 
     pub(crate) async fn vote(self, primary: String, timers: Handle, limit: Duration) -> Vote<Flaw> {
+        // Others may ask it at the same time.
+        let this = self.afresh();
         let vote = async {
-            let known = self.logged_in(limit).await.map_err(|error| self.failed(&error))?;
+            let known = this.logged_in(limit).await.map_err(|error| this.failed(&error))?;
             known.request_vote(&primary).await.map_err(|error| known.failed(&error))
         };
-        let Some(vote) = within(|| timer_on(&timers, limit), vote).await else {
-            let fault = Fault::no_answer(&self.name, limit);
-            return unanswered(fault, format!("no answer within {limit:?}"));
-        };
-        vote.unwrap_or_else(Vote::None)
+        if let Some(vote) = within(|| timer_on(&timers, limit), vote).await {
+            return vote.unwrap_or_else(Vote::None);
+        }
+        let (message, advice) = this.client.progress.late("no answer", limit);
+        let fault = sentinel::advised(&this.name, &message, advice);
+        unanswered(Fault::unavailable(fault), silent(message).advise(advice))
+    }
+
+    /// The same for a connection that is opened apart from the others.
+    pub(crate) fn afresh(self) -> Self {
+        Self { client: self.client.afresh(), ..self }
     }
 
     /// The same with what a connection logs in that is opened now, within that time.
@@ -185,7 +193,9 @@ impl Sentinel {
         let commands = &mut Driven::open(&self.client).await?.commands;
         let mut command = Cmd::new();
         command.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(primary);
-        let reply = commands.send_packed_command(&command).await?.extract_error()?;
+        self.client.sends("SENTINEL GET-MASTER-ADDR-BY-NAME");
+        let reply = self.client.explain(commands.send_packed_command(&command).await)?;
+        let reply = reply.extract_error()?;
         if reply == Value::Nil {
             // None where the user may not ask for them.
             let role = commands.send_packed_command(Cmd::new().arg("ROLE")).await?;
@@ -224,8 +234,8 @@ impl Sentinel {
     }
 }
 
-fn unanswered(fault: Fault, message: String) -> Vote<Flaw> {
-    Vote::None(Flaw { finding: silent(message), fault, error: None })
+fn unanswered(fault: Fault, finding: Finding) -> Vote<Flaw> {
+    Vote::None(Flaw { finding, fault, error: None })
 }
 
 pub(crate) fn silent(message: String) -> Finding {
@@ -256,9 +266,10 @@ mod tests {
     /// A Sentinel that does not answer now may name the primary later, whatever the others say.
     #[test]
     fn no_primary_is_refused_while_a_sentinel_may_name_it() {
-        let refused =
-            || unanswered(Fault::new(LockErrorKind::Refused, "wrong password"), String::new());
-        let silent = || unanswered(Fault::unavailable("no answer"), String::new());
+        let refused = || {
+            unanswered(Fault::new(LockErrorKind::Refused, "wrong password"), silent(String::new()))
+        };
+        let silent = || unanswered(Fault::unavailable("no answer"), silent(String::new()));
         let unknown = || Vote::Unknown(Vec::new());
         assert_eq!(kind([unknown(), unknown(), unknown()]), LockErrorKind::Refused);
         assert_eq!(kind([refused(), refused(), refused()]), LockErrorKind::Refused);

@@ -28,7 +28,7 @@ impl Server {
         Arc::new(Self {
             number,
             node,
-            wake_ups: WakeUps::new(opener.clone()),
+            wake_ups: WakeUps::new(opener.afresh()),
             readers: Connections::new(opener.for_reading()),
             confirmers: Connections::new(opener.for_confirming()),
             connections: Connections::new(opener),

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use ::redis::RedisError;
 
 use crate::backend::Fault;
-use crate::backend::redis::connect::opener::{Opener, Target};
+use crate::backend::redis::connect::opener::{CONNECTING, Opener, Target};
 use crate::backend::redis::fault::{self, About, sentinel};
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
@@ -61,6 +61,16 @@ impl Flaw {
             finding.advise(advice)
         };
         Self { finding, fault, error: None }
+    }
+
+    /// The connection was not open in time.
+    pub(crate) fn late(opener: &Opener, target: &Target) -> Self {
+        let progress = &target.client.progress;
+        let (message, advice) = progress.late(CONNECTING, opener.connect_deadline);
+        // Sentinels that name it speak what the URL says.
+        let advice = if target.term.is_some() { "" } else { advice };
+        let finding = unreachable(message, target).advise(advice);
+        Self { finding, fault: opener.late(progress), error: None }
     }
 
     /// An operation that the server answered with an error; `otherwise` is the advice where a refusal has none.

@@ -14,7 +14,8 @@ pub(super) fn report<'a>(server: &str, commands: impl IntoIterator<Item = &'a Cm
     }
 }
 
-fn name(command: &Cmd) -> String {
+/// The name of a command.
+pub(super) fn name(command: &Cmd) -> String {
     match command.args_iter().next() {
         Some(Arg::Simple(name)) => String::from_utf8_lossy(name).into_owned(),
         _ => String::new(),

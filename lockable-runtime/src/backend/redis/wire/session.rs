@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use ::redis::{Pipeline, PushInfo, RedisError, RedisResult, Value};
 
-use super::flaw::{self, Flaw};
+use super::flaw::Flaw;
 use super::script::{self, Names};
+use super::sent;
 use super::server::{self, Mode, unfit_by_greeting, version};
 use super::settings;
 use super::tracking;
@@ -58,11 +59,7 @@ impl<'a> Session<'a> {
                     opener.within(deadline, Self::instead(opener, &target, &error)).await;
                 Err(sentinel.flatten().unwrap_or_else(|| not_let_in(opener, &target, &error)))
             }
-            None => {
-                let message = format!("could not connect within {deadline:?}");
-                let finding = flaw::unreachable(message, &target);
-                Err(Flaw { finding, fault: opener.late(), error: None })
-            }
+            None => Err(Flaw::late(opener, &target)),
         }
     }
 
@@ -134,14 +131,17 @@ impl<'a> Session<'a> {
 
     /// Sends the commands in one go; an error of the server's is one of the values.
     pub(crate) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Flaw> {
+        let client = &self.target.client;
+        client.sends(pipeline.cmd_iter().next().map(sent::name).unwrap_or_default());
         let mut commands = self.driven.commands.clone();
         let answer = commands.send_packed_commands(pipeline, 0, pipeline.len());
         let Some(answer) = self.opener.within(self.limit, answer).await else {
-            let message = format!("no answer within {:?}", self.limit);
+            let (message, _) = client.progress.late("no answer", self.limit);
             let finding = Finding::new(Severity::Error, Code::Unreachable, message);
-            return Err(Flaw { finding, fault: self.opener.late(), error: None });
+            let fault = self.opener.late(&client.progress);
+            return Err(Flaw { finding, fault, error: None });
         };
-        answer.map_err(|error| Flaw::connection(&error, &self.target))
+        client.explain(answer).map_err(|error| Flaw::connection(&error, &self.target))
     }
 }
 
