@@ -28,7 +28,7 @@ macro_rules! codes {
 
 codes! {
     /// there is no connection, or no reply in time.
-    Unreachable = "unreachable": "check the address, a firewall between, and `rediss://` for TLS",
+    Unreachable = "unreachable": "check the address, and firewalls on the way",
     /// the server does not let this user in, or one side does not accept the other's certificate.
     Refused = "refused": "put the right user and password into the URL",
     /// a [secret](crate::Secret) of the locker is missing: its file cannot be read, its function failed, or what they

@@ -41,7 +41,7 @@ pub(crate) async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) ->
 /// Each attempt begins a pause after the one before it, or once one has failed. When one succeeds, the others are
 /// dropped.
 pub(crate) async fn first_success<T, E, P: Future<Output = ()>>(
-    attempts: impl Iterator<Item = impl Future<Output = Result<T, E>>>,
+    attempts: impl ExactSizeIterator<Item = impl Future<Output = Result<T, E>>>,
     pause: impl Fn() -> P,
 ) -> Result<T, Option<E>> {
     let mut waiting = attempts.map(Box::pin);
@@ -59,7 +59,10 @@ pub(crate) async fn first_success<T, E, P: Future<Output = ()>>(
                     return Poll::Ready(Some((number, outcome)));
                 }
             }
-            pause.as_mut().poll(cx).map(|()| None)
+            match waiting.len() {
+                0 => Poll::Pending,
+                _ => pause.as_mut().poll(cx).map(|()| None),
+            }
         });
         let Some((number, outcome)) = ended.await else { continue };
         match outcome {

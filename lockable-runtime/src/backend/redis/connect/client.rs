@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::redis::io::tcp::socket2;
 use ::redis::{ConnectionAddr, ConnectionInfo, RedisError, RedisResult};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
@@ -98,8 +98,11 @@ impl Client {
     }
 
     async fn connect_to(&self, host: &str, port: u16) -> io::Result<TcpStream> {
-        let addresses = tcp::addresses(host, port, &self.progress).await?;
-        let stream = tcp::connect(addresses, &self.progress, || self.stagger()).await?;
+        self.reach(Stage::Name(host.to_owned()));
+        let found = lookup_host((host, port)).await.map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", self.progress.words().0))
+        })?;
+        let stream = tcp::connect(found.collect(), &self.progress, || self.stagger()).await?;
         let settings = self.info.tcp_settings();
         stream.set_nodelay(settings.nodelay())?;
         let socket = socket2::SockRef::from(&stream);

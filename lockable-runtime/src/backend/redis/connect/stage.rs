@@ -55,15 +55,14 @@ impl Progress {
     /// The same where this did not happen within the limit.
     pub(crate) fn late(&self, what: &str, limit: Duration) -> (String, &'static str) {
         let (stage, advice) = self.words();
-        let colon = if stage.is_empty() { "" } else { ": " };
-        (format!("{what} within {limit:?}{colon}{stage}"), advice)
+        (format!("{what} within {limit:?}: {stage}"), advice)
     }
 }
 
 impl Display for Stage {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ahead => Ok(()),
+            Self::Ahead => f.write_str("nothing was sent to the server"),
             Self::Name(host) => write!(f, "the host name `{host}` was not resolved"),
             Self::Tcp(tried) => {
                 let tried = tried.iter().map(|(address, outcome)| format!("{address}: {outcome}"));

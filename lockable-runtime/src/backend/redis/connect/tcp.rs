@@ -7,42 +7,19 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 
 use super::stage::{Progress, Stage};
 use crate::types::together::first_success;
 
-/// The host's addresses, IPv6 and IPv4 in turns: the way of one of them may lead nowhere.
-pub(super) async fn addresses(
-    host: &str,
-    port: u16,
-    progress: &Progress,
-) -> io::Result<Vec<SocketAddr>> {
-    progress.reach(Stage::Name(host.to_owned()), "");
-    let found = lookup_host((host, port)).await.map_err(|error| {
-        io::Error::new(error.kind(), format!("{}: {error}", progress.words().0))
-    })?;
-    Ok(in_turns(found.collect()))
-}
-
-fn in_turns(mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    let (mut of_four, mut of_six) = (0, 0);
-    addresses.sort_by_cached_key(|address| {
-        let count = if address.is_ipv4() { &mut of_four } else { &mut of_six };
-        *count += 1;
-        *count
-    });
-    addresses
-}
-
-/// Connects to one of the addresses. Each is tried after a pause, or once one before it has failed.
+/// Connects to one of a host's addresses. Each is tried after a pause, or once one before it has failed.
 pub(super) async fn connect<P: Future<Output = ()>>(
     addresses: Vec<SocketAddr>,
     progress: &Progress,
     pause: impl Fn() -> P,
 ) -> io::Result<TcpStream> {
     progress.reach(Stage::Tcp(BTreeMap::new()), "");
-    let attempts = addresses.into_iter().map(|address| async move {
+    let attempts = in_turns(addresses).into_iter().map(|address| async move {
         progress.tried(address, "no answer".to_owned());
         let connected = TcpStream::connect(address).await;
         connected.inspect_err(|error| progress.tried(address, error.to_string()))
@@ -51,6 +28,17 @@ pub(super) async fn connect<P: Future<Output = ()>>(
         let kind = last.map_or(io::ErrorKind::NotFound, |error| error.kind());
         io::Error::new(kind, progress.words().0)
     })
+}
+
+/// IPv6 and IPv4 in turns: the way of one of them may lead nowhere.
+fn in_turns(mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let (mut of_four, mut of_six) = (0, 0);
+    addresses.sort_by_cached_key(|address| {
+        let count = if address.is_ipv4() { &mut of_four } else { &mut of_six };
+        *count += 1;
+        *count
+    });
+    addresses
 }
 
 #[cfg(test)]
@@ -112,13 +100,6 @@ mod tests {
         for address in addresses {
             assert!(words.contains(&format!("{address}: Connection refused")), "{words}");
         }
-    }
-
-    #[tokio::test]
-    async fn a_host_that_has_no_address_is_named() {
-        let error = addresses("no-such-host.invalid", 7, &Progress::default()).await.unwrap_err();
-        let words = "the host name `no-such-host.invalid` was not resolved: ";
-        assert!(error.to_string().starts_with(words), "{error}");
     }
 
     #[test]
