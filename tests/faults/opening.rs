@@ -1,19 +1,15 @@
 //! Connections that are not opened: calls and checks say at which stage that ended, and why.
 
 use std::path::Path;
-use std::time::Duration;
 
 use lockable_runtime::{LockErrorKind, Locker, LockerBuilder};
 use lockable_tests::{Cluster, Server, ServerBuilder, Tls, wait};
 use rstest::rstest;
 
 use self::peers::{Peer, Reply, on_socket};
-use crate::support::{connect_ample, patient};
+use crate::support::{CONNECT, connect_ample, patient, server_and_proxy};
 
 mod peers;
-
-/// Half of it is for the handshake of TLS, for Sentinels and for the nodes of a URL.
-const DEADLINE: Duration = Duration::from_millis(1_500);
 
 const FULL: &str = "ERR max number of clients reached";
 
@@ -29,7 +25,7 @@ async fn both_say(builder: LockerBuilder, words: &[&str]) {
 }
 
 async fn both(builder: LockerBuilder) -> [String; 2] {
-    let locker = builder.connect_deadline(DEADLINE).connect_lazy().unwrap();
+    let locker = builder.connect_deadline(CONNECT).connect_lazy().unwrap();
     let error = wait::ends(locker.lock("k").acquire()).await.unwrap_err();
     assert!(error.is_unavailable() && error.kind() != LockErrorKind::Refused, "{error}");
     let report = wait::ends(locker.check()).await;
@@ -177,6 +173,17 @@ async fn a_full_server_says_so(
     both_say(patient(&url(&server)), &[FULL, "`maxclients`"]).await;
     let error = before.lock("k").acquire().await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains(FULL), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_has_answered_gets_no_advice_for_its_url() {
+    let (_server, proxy) = server_and_proxy();
+    let builder = patient(&proxy.url()).command_deadline(2 * CONNECT).connect_deadline(CONNECT);
+    let locker = builder.connect().await.unwrap();
+    proxy.hold_replies();
+    proxy.cut();
+    let error = wait::ends(locker.lock("k").acquire()).await.unwrap_err().to_string();
+    assert!(error.ends_with("connected, but no answer to the login"), "{error}");
 }
 
 /// Goal: one node that answers is enough to connect, although those before it hang.
