@@ -66,7 +66,7 @@ impl Display for Stage {
             Self::Name(host) => write!(f, "the host name `{host}` was not resolved"),
             Self::Tcp(tried) => {
                 let tried = tried.iter().map(|(address, outcome)| format!("{address}: {outcome}"));
-                write!(f, "no TCP connection ({})", Vec::from_iter(tried).join(", "))
+                write!(f, "no TCP connection ({})", tried.collect::<Vec<_>>().join(", "))
             }
             Self::Handshake => f.write_str("no answer to the TLS handshake"),
             Self::Login => f.write_str("connected, but no answer to the login"),

@@ -49,7 +49,7 @@ pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
 
 /// The error of a server that has answered this alone and closed the connection; `None` where it is no error.
 pub(crate) fn of_closed(reply: &[u8]) -> Option<io::Error> {
-    let is_one = reply.iter().filter(|byte| **byte == b'\n').count() == 1;
+    let is_one = reply.iter().position(|byte| *byte == b'\n') == reply.len().checked_sub(1);
     let answered = parse_redis_value(reply).ok().filter(|_| is_one)?.extract_error().err()?;
     Some(io::Error::new(io::ErrorKind::ConnectionRefused, words::shown(&answered)))
 }
