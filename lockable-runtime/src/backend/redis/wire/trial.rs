@@ -278,11 +278,12 @@ fn is_split(replies: &[Value]) -> bool {
     })
 }
 
-/// With the shortest TTL, because nothing cleans up after a process that is killed, or for a user who
-/// may delete nothing.
+/// With a TTL, because nothing cleans up after a process that is killed, or for a user who may delete nothing. It is so
+/// long that a slow server reaches the last step before its end: a mark that has expired would look as if another server
+/// had it.
 pub(crate) fn attempt(key: &LockKey, origin: Origin, number: u64) -> Arc<Attempt> {
     let owner = OwnerToken::at(origin, number, None);
-    Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.kept_turn(), owner))
+    Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT, owner))
 }
 
 /// Of two servers that share the keys equally, the one with the first of these has another by chance half the time:
