@@ -66,7 +66,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/connect",
-        "mod opener reports login node demotion finder role address shards endpoint hosts driven client \
+        "mod opener precedence reports login node demotion finder role address shards endpoint hosts driven client \
          certificates no_certificates secrets expiry first_reply tcp stage",
     ),
     ("backend/redis/fault", "cluster sentinel mod tls no_tls opening rights words"),

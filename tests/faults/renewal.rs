@@ -6,3 +6,4 @@ mod lengths;
 mod panics;
 mod reconnections;
 mod refusals;
+mod slow_openings;

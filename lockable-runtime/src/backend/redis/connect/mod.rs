@@ -17,6 +17,7 @@ pub(super) mod login;
 mod no_certificates;
 pub(super) mod node;
 pub(super) mod opener;
+pub(super) mod precedence;
 pub(super) mod reports;
 pub(super) mod role;
 pub(super) mod secrets;

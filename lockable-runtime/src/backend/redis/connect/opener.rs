@@ -21,6 +21,7 @@ use super::login::Login;
 #[cfg(not(feature = "tls-no-provider"))]
 use super::no_certificates::Certificates;
 use super::node::Node;
+use super::precedence::Precedence;
 use super::reports::{Reports, ServerSeats};
 use super::secrets::Source;
 use super::stage::{Progress, Stage};
@@ -33,6 +34,9 @@ use crate::types::clock::{timer_on, within};
 use crate::types::credentials::Credentials;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::{Channels, Namespace};
+
+/// What [`Opener::patience`] is for a connection that is opened again, in connect deadlines.
+const DEADLINES_AGAIN: u32 = 4;
 
 /// Everything that opening a connection takes.
 #[derive(Clone)]
@@ -68,6 +72,7 @@ pub(crate) struct Opener {
     pub(crate) was_connected: Arc<AtomicBool>,
     pub(crate) offer: Arc<Offer>,
     pub(crate) demotion: Arc<Demotion>,
+    pub(crate) precedence: Precedence,
     pub(crate) reports: Reports,
     /// Whether its connections look at locks alone, and so may be of a user who may not lock.
     pub(crate) is_for_reading: bool,
@@ -126,6 +131,7 @@ impl Opener {
             was_connected: Arc::default(),
             offer: Arc::default(),
             demotion: Arc::default(),
+            precedence: Precedence::default(),
             reports: Reports::default(),
             is_for_reading: false,
             replicas: settings.replicas,
@@ -178,6 +184,7 @@ impl Opener {
             was_connected: Arc::default(),
             offer: Arc::default(),
             demotion: Arc::default(),
+            precedence: Precedence::default(),
             ..self.clone()
         }
     }
@@ -236,8 +243,29 @@ impl Opener {
         &self,
         connecting: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
+        self.connecting_within(self.connect_deadline, connecting).await
+    }
+
+    /// How long opening takes at most. One that renews gets longer, where leases may be held since an earlier one: a
+    /// server to which many processes connect again answers each of them late, and to start over would cost it more.
+    pub(crate) fn patience(&self, renews: bool) -> Duration {
+        let is_again = renews && self.was_connected.load(Ordering::Relaxed);
+        self.connect_deadline.saturating_mul(if is_again { DEADLINES_AGAIN } else { 1 })
+    }
+
+    /// Returns when no connection is being opened that renews, which goes first; after a while in any case.
+    pub(crate) async fn yields(&self) {
+        let _over: Option<()> = self.within(self.patience(true), self.precedence.none()).await;
+    }
+
+    /// The same within another limit.
+    pub(crate) async fn connecting_within<T>(
+        &self,
+        limit: Duration,
+        connecting: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
         self.client.progress.reach(Stage::Ahead, "");
-        let connected = self.within(self.connect_deadline, connecting).await;
+        let connected = self.within(limit, connecting).await;
         connected.unwrap_or_else(|| Err(self.late(&self.client.progress)))
     }
 

@@ -23,6 +23,7 @@ use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
 use crate::types::namespace::Channels;
 use crate::types::owner::{Origin, OwnerToken};
+use crate::types::random::jittered;
 use crate::types::slot::Slot;
 
 /// How often the node is asked whether it lives, and the channels are left that no call has listened to since.
@@ -156,7 +157,8 @@ impl Subscribed {
                 return;
             }
             let pause = if end == PushEnd::Broken { pause_after(0) } else { SHORT_PAUSE };
-            timer_on(&self.opener.timers, pause).await;
+            timer_on(&self.opener.timers, jittered(pause)).await;
+            self.opener.yields().await;
             if !self.is_needed(number) {
                 return;
             }
@@ -293,7 +295,7 @@ impl Subscribed {
         let Some(mut state) = self.current(number) else { return };
         let is_refused = fault.kind == LockErrorKind::Refused;
         let pause = if is_refused { AFTER_REFUSAL } else { pause_after(state.in_vain) };
-        state.refused_until = Some(boot_time().after(pause));
+        state.refused_until = Some(boot_time().after(jittered(pause)));
         state.in_vain += 1;
         state.task = None;
         drop(state.channels.give_up());

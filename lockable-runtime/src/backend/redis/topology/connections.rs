@@ -104,8 +104,10 @@ impl Connections {
         };
         let Some(outcome) = self.opener.within(*limit, connect).await else {
             let late = self.late();
-            // The next call shall not join what this one gave up.
-            self.openings.lock().retain(|(_, other, _)| !other.same_channel(&opening));
+            // The next call shall not join what this one gave up, unless it was to have more time.
+            if self.opener.patience(self.renews(runtime)) == *limit {
+                self.openings.lock().retain(|(_, other, _)| !other.same_channel(&opening));
+            }
             return Err(late);
         };
         outcome.unwrap_or_else(|| Err(fault::runtime_ended(server)))
@@ -150,16 +152,22 @@ impl Connections {
         }
     }
 
+    /// Whether the connection of this runtime is the one that renews.
+    fn renews(&self, runtime: &Handle) -> bool {
+        let Opener { timers, is_for_reading, is_for_confirming, .. } = &self.opener;
+        runtime.id() == timers.id() && !is_for_reading && !is_for_confirming
+    }
+
     fn start_opening(&self, runtime: &Handle) -> (Opening, Progress) {
         let (outcome, opening) = watch::channel(None);
         let opener = self.opener.afresh();
         let progress = opener.client.progress.clone();
-        let renews = runtime.id() == self.opener.timers.id()
-            && !opener.is_for_reading
-            && !opener.is_for_confirming;
+        let renews = self.renews(runtime);
+        let first = renews.then(|| opener.precedence.take());
         drop(runtime.spawn(async move {
             let open = Box::pin(Connection::open(opener.clone(), renews));
-            let connection = opener.connecting(open).await;
+            let connection = opener.connecting_within(opener.patience(renews), open).await;
+            drop(first);
             let is_open = connection.is_ok();
             if let Ok(connection) = &connection {
                 drop(tokio::spawn(pass_on(connection.end(), opener.clone())));

@@ -91,7 +91,7 @@ impl Connection {
     }
 
     async fn open_at(opener: &Opener, target: &Target, renews: bool) -> Result<Self, Fault> {
-        let limit = opener.connect_deadline;
+        let limit = opener.patience(renews);
         let session = Session::connect(opener, target.clone(), renews, limit).await?;
         let Greeting { hello, names, tracks, .. } = greet(&session).await?;
         let delete = Delete::of(&hello);
