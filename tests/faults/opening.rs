@@ -35,7 +35,7 @@ async fn both(builder: LockerBuilder) -> [String; 2] {
 
 fn trusting(url: &str, tls: &Tls) -> LockerBuilder {
     let builder = patient(url);
-    if url.starts_with("rediss") { builder.root_certificate(tls.ca_pem()) } else { builder }
+    if url.starts_with("rediss") { builder.root_certificate(tls.roots()) } else { builder }
 }
 
 /// The URLs of one address in each scheme.

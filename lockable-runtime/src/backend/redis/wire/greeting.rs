@@ -47,12 +47,12 @@ fn steps(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
         return trial::others(session, probe, mode);
     }
     let is_node = target.node.is_some();
-    let more = || {
-        let mut more = if is_node { Vec::new() } else { trial::together(probe) };
-        more.push(Step::script(trial::BY_TEXT, command::empty_script()));
-        more
+    let extra = || {
+        let mut extra = if is_node { Vec::new() } else { trial::together(probe) };
+        extra.push(Step::script(trial::BY_TEXT, command::empty_script()));
+        extra
     };
-    let mut steps = trial::steps(probe, more);
+    let mut steps = trial::steps(probe, extra);
     steps.extend(trial::others(session, probe, mode));
     if opener.is_for_confirming {
         steps.push(Step::command(trial::WAITING, command::wait(0, WAIT)));
