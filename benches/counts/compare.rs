@@ -37,7 +37,7 @@ pub(crate) fn compare(
     if !matches!(basis, Basis::RatiosAlone { .. }) && !part.openings.is_empty() {
         differences.extend(opening::differences(openings, &part.openings));
     }
-    Ok(Comparison { differences, basis })
+    Ok(Comparison { basis, differences })
 }
 
 impl Basis {

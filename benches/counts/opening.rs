@@ -77,7 +77,7 @@ fn count(door: &TcpListener, server: &str) -> io::Result<Sent> {
     let (mut replies, mut to_client) = (server.try_clone()?, client.try_clone()?);
     let back = thread::spawn(move || io::copy(&mut replies, &mut to_client));
     let mut requests = Vec::new();
-    let mut part = [0; 1 << 16];
+    let mut part = [0; 1 << 12];
     loop {
         let length = client.read(&mut part)?;
         if length == 0 {
