@@ -171,8 +171,8 @@ async fn what_remains_falls_with_time_and_ends_at_zero(store: &Store) {
 async fn a_release_says_what_it_found(store: &Store) {
     let locker = store.locker().await;
     let harms = [
-        (Harm::Deleted, "had expired or was deleted"),
-        (Harm::Flushed, "had expired or was deleted"),
+        (Harm::Deleted, "had expired, or was deleted or evicted"),
+        (Harm::Flushed, "had expired, or was deleted or evicted"),
         (Harm::Taken, "another holder has it"),
     ];
     for (harm, found) in harms {

@@ -164,6 +164,8 @@ async fn no_secret_is_shown_of_a_quoted_command() {
             nest.is_free().await;
         }
         let guard = nest.guard().await;
+        // By its text; from now on by its name.
+        nest.locker.inspect(NAME).await.unwrap();
         nest.proxy.misspell(Some("EVALSHA"));
         nest.quotes(guard.lease().extend(LIMIT).await);
         nest.quotes(nest.lock().wait(LONG).acquire().await);

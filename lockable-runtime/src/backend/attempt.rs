@@ -11,7 +11,9 @@ use crate::types::label::Label;
 use crate::types::line_key::LineKey;
 use crate::types::mutex::Mutex;
 use crate::types::options::Ttl;
-use crate::types::owner::{Held, LockValue, OwnerToken, ReleasedBy, is_of_holder, is_pause};
+#[cfg(feature = "redis")]
+use crate::types::owner::ReleasedBy;
+use crate::types::owner::{Held, LockValue, OwnerToken, is_of_holder, is_pause};
 use crate::types::permit::Lane;
 use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;

@@ -34,6 +34,7 @@ mod url;
 
 pub(crate) use administration::{Administration, Client, Page, Queued, Rest, Seen};
 pub(crate) use attempt::{Attempt, Release};
+#[cfg(feature = "redis")]
 pub(crate) use epochs::Epoch;
 pub(crate) use events::{Events, WakeUp};
 pub(crate) use fault::{Fault, Reply};

@@ -56,7 +56,7 @@ impl Loss {
                 "its lease ended; give it a longer `expire`, or `renew` it while the body runs"
             }
             (Self::Absent, _) => {
-                "it has no holder any more, because it was deleted or its server lost it"
+                "it has no holder any more, because it was deleted or evicted, or its server lost it"
             }
             (Self::Taken, _) => "another holder has it",
             (Self::Forced, _) => {

@@ -46,7 +46,10 @@ pub(crate) fn released_too_late(key: DisplayKey<'_>, is_taken: bool) {
     let (outcome, message) = if is_taken {
         ("taken", "the lock was lost before its release: another holder has it, and keeps it")
     } else {
-        ("absent", "the lock was lost before its release: it had expired or was deleted")
+        (
+            "absent",
+            "the lock was lost before its release: it had expired, or was deleted or evicted",
+        )
     };
     warn!(name: "release", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), outcome, "{message}");

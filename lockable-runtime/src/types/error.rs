@@ -254,7 +254,7 @@ impl LockError {
         let message = if taken {
             "the lock was lost before its release: another holder has it, and keeps it"
         } else {
-            "the lock was lost before its release: it had expired or was deleted"
+            "the lock was lost before its release: it had expired, or was deleted or evicted"
         };
         Self::lost(key, message).with_taken(taken)
     }

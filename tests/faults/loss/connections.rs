@@ -9,8 +9,9 @@ use super::stepping::Stepping;
 use crate::cancellation::late_requests::overtake;
 use crate::support::{connect, elapse, server_and_proxy};
 
-/// Of bodies that must outlive a fault: it is renewed after a third of it, and the rest is for a slow machine.
-const KEPT: Duration = Duration::from_secs(18);
+/// Of bodies that must outlive a fault: it is renewed after a third of it, which is too short for the connection to rest,
+/// and the rest is for a slow machine.
+const KEPT: Duration = Duration::from_secs(12);
 
 /// Of bodies whose end is waited for.
 const ENDING: Duration = Duration::from_secs(6);

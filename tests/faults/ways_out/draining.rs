@@ -152,7 +152,9 @@ fn a_process_that_drains_leaves_no_lock() {
     let server = Server::start();
     assert!(again().env(URL, server.url()).status().unwrap().success());
     assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
-    assert!(server.admin().command_calls("del") >= 40);
+    // Eight by themselves, and the others together.
+    let deletions = server.admin().command_calls("del");
+    assert!(deletions > 8, "{deletions}");
 }
 
 async fn drop_drain_and_exit(url: &str) {
