@@ -24,9 +24,15 @@ fn replicated(replicas: usize, least: &str) -> Vec<Server> {
     for replica in &replicas {
         replica.admin().follow(primary.addr());
     }
-    let line = format!("connected_slaves:{}", replicas.len());
-    wait::until(LIMIT, || primary.admin().info("replication").contains(&line));
+    wait_for_replicas(&primary, replicas.len(), least);
     iter::once(primary).chain(replicas).collect()
+}
+
+/// A primary that needs replicas to write says how many of them count.
+fn wait_for_replicas(primary: &Server, count: usize, least: &str) {
+    let name = if least == "0" { "connected_slaves" } else { "min_slaves_good_slaves" };
+    let line = format!("{name}:{count}");
+    wait::until(LIMIT, || primary.admin().info("replication").contains(&line));
 }
 
 /// How many such warnings there were about a server with these words too.
@@ -114,6 +120,7 @@ async fn a_primary_behind_sentinels_is_warned_of_once(
     let group = Sentinels::builder().down_after(LONG).replicas(replicas);
     let group = group.server_config("appendonly", "yes").server_config("appendfsync", "always");
     let group = group.server_config("min-replicas-to-write", least).start();
+    wait_for_replicas(group.primary(), replicas, least);
     warns_once(group.primary(), || ample(&group.url()), codes).await;
 }
 
@@ -124,8 +131,7 @@ async fn a_primary_behind_sentinels_is_warned_of_once(
 async fn a_node_of_a_cluster_is_warned_of_once(#[case] replicas: usize, #[case] codes: &[&str]) {
     let cluster = Cluster::builder().servers(sound()).shards(1).replicas(replicas).steady().start();
     let master = cluster.first_masters().next().unwrap();
-    let line = format!("connected_slaves:{replicas}");
-    wait::until(LIMIT, || master.admin().info("replication").contains(&line));
+    wait_for_replicas(master, replicas, "0");
     warns_once(master, || ample(&cluster.url()), codes).await;
 }
 
