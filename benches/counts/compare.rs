@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::contender::Contender;
 use crate::measure::Pairs;
+use crate::opening::{self, Openings};
 use crate::place::Place;
 use crate::table::Table;
 
@@ -23,11 +24,20 @@ pub(crate) enum Basis {
     RatiosAlone { listed: Place },
 }
 
-pub(crate) fn compare(table: &Table, place: &Place, pairs: &Pairs) -> Result<Comparison, String> {
+pub(crate) fn compare(
+    table: &Table,
+    place: &Place,
+    pairs: &Pairs,
+    openings: &Openings,
+) -> Result<Comparison, String> {
     let part = table.nearest(place).ok_or("the table is empty")?;
     let basis = Basis::of(&part.place, place);
     let differences = pairs.keys().flat_map(|name| differences(name, &basis, pairs, &part.pairs));
-    Ok(Comparison { differences: differences.collect(), basis })
+    let mut differences: Vec<_> = differences.collect();
+    if !matches!(basis, Basis::RatiosAlone { .. }) && !part.openings.is_empty() {
+        differences.extend(opening::differences(openings, &part.openings));
+    }
+    Ok(Comparison { basis, differences })
 }
 
 impl Basis {

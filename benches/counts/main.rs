@@ -1,4 +1,4 @@
-//! What a pair takes, in counts that a busy machine does not change, beside the table `counts.toml`.
+//! What a pair and a new connection take, in counts that a busy machine does not change, beside the table `counts.toml`.
 //!
 //! `cargo xtask counts` runs it; README.md explains its output.
 
@@ -7,6 +7,7 @@ mod compare;
 mod contender;
 mod figures;
 mod measure;
+mod opening;
 mod place;
 mod readme;
 mod report;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 
 use contender::Contender;
 use place::Place;
-use table::Table;
+use table::{Part, Table};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,9 +43,9 @@ fn main() -> ExitCode {
 /// Measures, and fails with the differences from the table.
 fn check() -> Result<(), String> {
     let (table, place) = (Table::read()?, Place::here()?);
-    let pairs = measure::all(Contender::COMPARED)?;
-    println!("{place}\n\n{}", report::of(&pairs));
-    let comparison = compare::compare(&table, &place, &pairs)?;
+    let (pairs, openings) = (measure::all(Contender::COMPARED)?, opening::all()?);
+    println!("{place}\n\n{}\n{}", report::of(&pairs), opening::report(&openings));
+    let comparison = compare::compare(&table, &place, &pairs, &openings)?;
     println!("\n{}", comparison.basis);
     if comparison.differences.is_empty() {
         return Ok(());
@@ -56,9 +57,9 @@ fn check() -> Result<(), String> {
 /// Measures, and writes the part of the table for this server again.
 fn write() -> Result<(), String> {
     let (mut table, place) = (Table::read()?, Place::here()?);
-    let pairs = measure::all(Contender::ALL)?;
-    println!("{place}\n\n{}", report::of(&pairs));
-    table.replace(place, pairs);
+    let (pairs, openings) = (measure::all(Contender::ALL)?, opening::all()?);
+    println!("{place}\n\n{}\n{}", report::of(&pairs), opening::report(&openings));
+    table.replace(Part { place, pairs, openings });
     table.write()?;
     readme::write(&table)
 }

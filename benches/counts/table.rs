@@ -5,6 +5,7 @@ use std::fs;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Pairs;
+use crate::opening::Openings;
 use crate::place::Place;
 
 /// A part for each server, in their order.
@@ -18,6 +19,9 @@ pub(crate) struct Part {
     #[serde(flatten)]
     pub(crate) place: Place,
     pub(crate) pairs: Pairs,
+    /// None where they were not counted yet.
+    #[serde(default, skip_serializing_if = "Openings::is_empty")]
+    pub(crate) openings: Openings,
 }
 
 impl Table {
@@ -32,9 +36,9 @@ impl Table {
     }
 
     /// In the place of what there is for that server in any of its releases.
-    pub(crate) fn replace(&mut self, place: Place, pairs: Pairs) {
-        self.servers.retain(|part| part.place.series() != place.series());
-        self.servers.push(Part { place, pairs });
+    pub(crate) fn replace(&mut self, new: Part) {
+        self.servers.retain(|part| part.place.series() != new.place.series());
+        self.servers.push(new);
         self.servers.sort_by(|one, other| one.place.series().cmp(&other.place.series()));
     }
 
@@ -57,6 +61,7 @@ const HEAD: &str = "# `cargo xtask counts --write` writes this; README.md says w
 mod tests {
     use super::{Part, Table};
     use crate::measure::Pairs;
+    use crate::opening::Openings;
     use crate::place::Place;
 
     fn on(server: &str) -> Place {
@@ -67,7 +72,8 @@ mod tests {
     fn a_server_has_one_part_and_an_unknown_one_the_part_before() {
         let mut table = Table::default();
         for server in ["Valkey 9.1.2", "Redis 10.0.1", "Redis 7.0.9", "Redis 7.0.15"] {
-            table.replace(on(server), Pairs::new());
+            let (pairs, openings) = (Pairs::new(), Openings::new());
+            table.replace(Part { place: on(server), pairs, openings });
         }
         let nearest = |server| table.nearest(&on(server)).map(|part: &Part| &*part.place.server);
         assert_eq!(table.servers.len(), 3);

@@ -8,6 +8,7 @@ mod cancellation;
 mod check;
 mod cluster;
 mod confirmations;
+mod connect_warnings;
 mod credentials;
 mod deadlines;
 mod events;

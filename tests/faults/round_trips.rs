@@ -1,11 +1,13 @@
 //! What a lock costs.
 
 use lockable_runtime::{LockError, Locker, distributed_lock};
-use lockable_tests::Proxy;
+use lockable_tests::{Proxy, wait};
 use rstest::rstest;
 
 use crate::runtimes::pair;
-use crate::support::{FENCE, LONG, Runs, decorated, server_and_proxy};
+use crate::support::{
+    FENCE, LIMIT, LONG, Runs, acl_line, decorated, server_and_locker, server_and_proxy, set_user,
+};
 use crate::waiting::support::{
     behind_proxy, connect, held_beside_proxy, in_queue, is_served, listening,
 };
@@ -133,6 +135,46 @@ async fn a_redeemed_ticket_costs_two_round_trips() {
     let guard = redeem.await;
     assert_eq!(proxy.round_trips() - before, 2);
     guard.release().await.unwrap();
+}
+
+/// The first one of the process to a server, one to a server that knows the scripts, and one with all that a URL may say;
+/// and each time the one that renews.
+#[tokio::test]
+async fn a_new_connection_sends_few_commands_and_few_scripts() {
+    let (server, proxy) = server_and_proxy();
+    set_user([&server], acl_line(), "app", &[]);
+    let full = format!("redis://app:secret@{}/1", proxy.addr());
+    for url in [&proxy.url(), &proxy.url(), &full] {
+        let number = proxy.accepted();
+        let locker = connect(url).await;
+        let [commands, scripts] = sent(&proxy, number);
+        assert!(commands <= 15 && scripts <= 8, "{commands} and {scripts}");
+        // A guard that is dropped is released by the background thread.
+        drop(locker.lock("k").acquire().await.unwrap());
+        wait::until_async(LIMIT, async || locker.inspect("k").await.unwrap().is_none()).await;
+        assert_eq!(proxy.accepted(), number + 2);
+        let [commands, scripts] = sent(&proxy, number + 1);
+        assert!(commands <= 15 && scripts <= 8 + 1, "{commands} and {scripts}");
+    }
+}
+
+/// The server has those whose texts it got.
+#[tokio::test]
+async fn a_new_connection_sends_the_texts_of_seven_scripts() {
+    let (server, _locker) = server_and_locker().await;
+    let memory = server.admin().info("memory");
+    let scripts = memory.lines().find_map(|line| line.strip_prefix("number_of_cached_scripts:"));
+    assert_eq!(scripts, Some("7"));
+}
+
+/// How many commands a connection has sent that are no scripts, and how many that are.
+fn sent(proxy: &Proxy, number: usize) -> [u64; 2] {
+    proxy.connection(number, |traffic| {
+        let is_script = |name: &str| name.starts_with("EVAL");
+        let (scripts, commands): (Vec<_>, Vec<_>) =
+            traffic.commands().iter().partition(|(name, _)| is_script(name));
+        [commands, scripts].map(|all| all.into_iter().map(|(_, count)| count).sum())
+    })
 }
 
 /// Round trips, and how many commands are `SET`, `INCR`, `EVALSHA`, and others.

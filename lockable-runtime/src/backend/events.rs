@@ -36,7 +36,7 @@ pub(crate) trait Events: Send + Sync {
     /// A server refuses the subscription to wake-ups, which only an operator can mend; once for each server.
     fn on_unheard(&self, _fault: &Fault) {}
 
-    /// A setting of a server endangers locks; once for a setting, a server and a process.
+    /// A setting of a server endangers locks; at the first connection of the process to it.
     fn on_endangered(&self, _server: &str, _danger: &Finding) {}
 
     /// A certificate ends soon, or has ended, which this sentence says.

@@ -321,6 +321,10 @@ impl Locker {
     ///   once.
     /// - In a cluster, `+publish` and `+subscribe` let operators ask holders to stop.
     /// - `+copy` lets the first locks of a connection cost a server less.
+    /// - `+evalsha` lets a call send the name of a script in place of its text, and `+script|exists` a new connection too.
+    ///
+    /// With `+config|get` and `+info`, which no lock needs, the first connection of a process to a server logs what the
+    /// check warns of in its settings. Without them its `ACL LOG` has both refusals.
     ///
     /// # Cancel safety
     /// When the future is dropped, the check continues in the background, and cleans up.

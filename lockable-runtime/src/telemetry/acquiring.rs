@@ -180,7 +180,7 @@ pub(crate) fn unnotified(error: &str) {
         "waiting calls get no notifications and poll about once a second");
 }
 
-/// A setting of a server endangers locks; once for a setting, a server and a process.
+/// A setting of a server endangers locks; at the first connection of the process to it.
 pub(crate) fn endangered(server: &str, danger: &Finding) {
     warn!(name: "connect", target: TARGET, server, code = danger.code().as_str(), advice = danger.advice(),
         "{}", danger.message());

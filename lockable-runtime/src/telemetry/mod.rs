@@ -11,6 +11,7 @@
 //! | level | name | kind | fields | when |
 //! |---|---|---|---|---|
 //! | warn | `connect` | event | `settings` | the URL of a new locker has these settings for other programs |
+//! | warn | `connect` | event | `server`, `code`, `advice` | a setting of the server endangers locks, in the words of [`check`](crate::Locker::check); at the first connection of the process to the server, and of lockers with another number of [`replicas`](crate::LockerBuilder::replicas) |
 //! | warn | `certificate` | event | | a certificate that the locker [was given](crate::Secret) ends within 14 days, or has ended; at a connection, once for each certificate in the life of the process |
 //! | debug | `acquire` | span | `key`, …, `outcome`, `waited`, `fencing_token` | a call acquires its lock, until it has the lock or gives up |
 //! | debug | `acquire` | event | the same | the end of that span; `waited` and `fencing_token` only if the lock was granted |

@@ -100,7 +100,10 @@ mod tests {
                 if number < 2 { std::future::pending().await } else { Ok::<_, ()>(number) }
             }
         });
-        assert_eq!(first_success(attempts, || std::future::ready(())).await, Ok(2));
+        // No pause lasts, so that the first poll reaches the last attempt.
+        let mut first = pin!(first_success(attempts, || std::future::ready(())));
+        let polled = poll_fn(|cx| Poll::Ready(first.as_mut().poll(cx))).await;
+        assert_eq!(polled, Poll::Ready(Ok(2)));
         let order = [starts.recv().await, starts.recv().await, starts.recv().await];
         assert_eq!(order, [Some(0), Some(1), Some(2)]);
     }

@@ -61,8 +61,8 @@ async fn a_changed_password_is_refused_at_the_next_connection() {
 }
 
 #[tokio::test]
-async fn a_user_who_may_not_load_scripts_can_lock() {
-    let server = server_without(&["+script|load", "+evalsha"]);
+async fn a_user_who_may_not_name_scripts_can_lock() {
+    let server = server_without(&["+script|exists", "+evalsha"]);
     let locker = connect_ample(&url(&server)).await;
     locker.lock("k").try_acquire().await.unwrap().unwrap().release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);

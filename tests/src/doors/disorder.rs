@@ -79,9 +79,10 @@ impl Draw {
     }
 }
 
-/// Whether a new connection sends the command: to say who it is, to load scripts, or to try a lock.
+/// Whether a new connection sends the command: to say who it is, to ask what the server knows and how it is set, or to try a lock.
 fn is_greeting(command: &[String]) -> bool {
-    const NAMES: [&str; 5] = ["HELLO", "CLIENT", "SCRIPT", "CLUSTER", "SUBSCRIBE"];
+    const NAMES: [&str; 7] =
+        ["HELLO", "CLIENT", "SCRIPT", "CONFIG", "INFO", "CLUSTER", "SUBSCRIBE"];
     let is_named = command.first().is_some_and(|name| NAMES.contains(&name.as_str()));
     let is_empty_script = command.get(2).is_some_and(|count| count == "0");
     is_named || is_empty_script || command.iter().any(|word| word.contains(":probe:"))

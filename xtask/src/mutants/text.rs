@@ -37,12 +37,23 @@ pub(super) fn check(mutants: &[Mutant]) -> Result<(), String> {
         if changes.iter().any(|(before, _)| text.matches(before).count() != 1) {
             problems.push(format!("{id}: a text before is not exactly once in {file}"));
         }
+        let are_whole = changes.iter().all(|(before, after)| is_whole(before) && is_whole(after));
+        if !are_whole && !file.ends_with(".lua") {
+            problems.push(format!("{id}: a text is a part of a block or of a call"));
+        }
         // A case of a test has its number behind the name of the function.
         if !test.rsplit("::").take(2).any(|name| functions.contains(name)) {
             problems.push(format!("{id}: there is no test {test}"));
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+/// Whether each bracket has its other one, so that `if` and `else` can be put around the text.
+fn is_whole(text: &str) -> bool {
+    let text = text.replace("'{'", "").replace("'}'", "");
+    let count = |bracket| text.matches(bracket).count();
+    [['(', ')'], ['[', ']'], ['{', '}']].map(|pair| pair.map(count)).iter().all(|[a, b]| a == b)
 }
 
 /// The names of all functions that may be tests.
@@ -115,6 +126,9 @@ mod tests {
         let problems = check(&[Mutant::parse("a-bug", text).unwrap()]).unwrap_err();
         let place = "a-bug: a text before is not exactly once in Cargo.toml";
         assert_eq!(problems, format!("{place}\na-bug: there is no test faults::not_a_claim"));
+        let part = text.replace("[no]", "if no {");
+        let problems = check(&[Mutant::parse("a-bug", &part).unwrap()]).unwrap_err();
+        assert!(problems.contains("a-bug: a text is a part of a block or of a call"), "{problems}");
         for unknown in ["after", "before"] {
             assert!(Mutant::parse("a-bug", &text.replace(unknown, "then")).is_none());
         }

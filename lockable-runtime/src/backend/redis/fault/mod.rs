@@ -298,10 +298,10 @@ const NO_DATABASES: &str = "a server without databases has no locks; if it is a 
 pub(crate) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \
                                      server that has it";
 
-/// The same of `EVAL`, `EVALSHA` and the commands that scripts call.
-pub(crate) const NO_SCRIPTS: &str = "locks cannot be released safely without scripts; enable `EVAL`, \
-                                     `EVALSHA` and the commands that these call, or use a server \
-                                     that has them";
+/// The same of `EVAL` and the commands that scripts call.
+pub(crate) const NO_SCRIPTS: &str = "locks cannot be released safely without scripts; enable `EVAL` \
+                                     and the commands that scripts call, or use a server that has \
+                                     them";
 
 /// The words of the client library, or of the server.
 fn one_line(error: &RedisError) -> String {

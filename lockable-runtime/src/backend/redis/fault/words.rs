@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn words_that_quote_nothing_stay_as_they_are() {
         for line in [
-            "NOPERM User app has no permissions to run the 'script|load' command",
+            "NOPERM User app has no permissions to run the 'script|exists' command",
             "NOPERM The user executing the script can't run this command or subcommand",
             "ERR ACL failure in script: User app has no permissions to run the 'get' command",
             "ERR wrong number of arguments for 'evalsha' command",

@@ -106,15 +106,20 @@ impl ChannelRequest {
             // One to `PING`, too, shows that the node lives.
             (_, Value::ServerError(error)) => Some(Err(error.into())),
             (Self::Join(channel), Value::Push { kind, data }) if JOINED.contains(&kind) => {
-                (channel_of(&data) == Some(channel.as_str())).then_some(Ok(()))
+                confirmed(channel, &data)
             }
             (Self::Leave(channel), Value::Push { kind, data }) if LEFT.contains(&kind) => {
-                (channel_of(&data) == Some(channel.as_str())).then_some(Ok(()))
+                confirmed(channel, &data)
             }
             (Self::Ping, Value::Push { .. }) | (Self::Join(_) | Self::Leave(_), _) => None,
             (Self::Ping, _) => Some(Ok(())),
         }
     }
+}
+
+/// A confirmation of another channel is no reply to this request.
+fn confirmed(channel: &str, data: &[Value]) -> Option<RedisResult<()>> {
+    (channel_of(data) == Some(channel)).then_some(Ok(()))
 }
 
 fn leaving(requests: &[ChannelRequest]) -> HashSet<String> {

@@ -1,4 +1,6 @@
 //! Settings of the server that locks depend on.
+//!
+//! See "Why does the first connection read settings (`CONFIG GET`, `INFO`)?" in DESIGN.md.
 
 use std::collections::{BTreeSet, HashMap};
 

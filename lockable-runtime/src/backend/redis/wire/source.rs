@@ -1,4 +1,6 @@
 //! The texts of the scripts, and what a server calls them in its cache.
+//!
+//! See "When is the text of a script sent (`EVALSHA`, `NOSCRIPT`)?" in DESIGN.md.
 
 use std::sync::LazyLock;
 
@@ -11,7 +13,8 @@ macro_rules! text {
     };
 }
 
-/// Each script, the most frequent ones first, with the files that it consists of; between both lists is the one that publishes.
+/// Each script, the most frequent ones first, with the files that it consists of; between both lists is the one that
+/// publishes.
 macro_rules! scripts {
     ($($script:ident: [$($front:literal),+] $(publish [$($behind:literal),+])?,)+) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
