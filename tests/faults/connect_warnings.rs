@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use lockable_runtime::LockerBuilder;
 use lockable_runtime::check::Severity;
-use lockable_tests::{Cluster, Proxy, Sentinels, Server, ServerBuilder, wait};
+use lockable_tests::{Cluster, ConnectionTraffic, Proxy, Sentinels, Server, ServerBuilder, wait};
 use rstest::rstest;
 use tracing::Level;
 
@@ -152,8 +152,8 @@ async fn reading_the_settings_costs_no_round_trip() {
     let proxy = Proxy::start(&server);
     for number in 0..3 {
         let _locker = ample(&proxy.url()).connect().await.unwrap();
-        let first = proxy.connection(0, |traffic| traffic.round_trips());
-        assert_eq!(proxy.connection(number, |traffic| traffic.round_trips()), first);
+        let first = proxy.connection(0, ConnectionTraffic::round_trips);
+        assert_eq!(proxy.connection(number, ConnectionTraffic::round_trips), first);
         assert_eq!((proxy.commands("CONFIG"), proxy.commands("INFO")), (1, 1));
     }
 }
