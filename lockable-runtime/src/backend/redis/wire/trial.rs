@@ -77,7 +77,9 @@ pub(crate) async fn run(
 ) -> Result<Tried, Flaw> {
     let (steps, mut replies) = do_all(session, &mut probe, steps).await?;
     let (mut is_split, mut is_spread) = (false, false);
-    if are_scattered(&steps, &mut replies) {
+    // One that takes no write at all, as while it loads its data, shows nothing of others.
+    let is_ready = replies.first().is_none_or(|first| first.clone().extract_error().is_ok());
+    if are_scattered(&steps, &mut replies) && is_ready {
         let (_, replies) = do_all(session, &mut probe, one_by_one).await?;
         is_split = self::is_split(&replies);
         // A script that is refused for another reason, such as a full memory, shows nothing.
