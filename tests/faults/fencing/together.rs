@@ -8,7 +8,7 @@ use lockable_tests::cluster::slot;
 use lockable_tests::{Admin, Answer, Cue, Doors, Server};
 use rstest::rstest;
 
-use crate::support::{connect_ample, server_and_locker};
+use crate::support::{ample, connect_ample, server_and_locker};
 
 /// Goal: few of the first locks of a connection run a script, though they have nearly all slots.
 /// Method: every release runs one, and every other script seeds.
@@ -126,6 +126,25 @@ async fn a_refusal_of_several_slots_fails_no_acquisition(#[case] refusal: Option
     }
     assert_eq!(doors.count(0, &together), 1);
     assert_eq!(server.admin().keys("lockable:fence:*").len(), 20);
+}
+
+/// Goal: a connection that is tried while its server loads its data does not end what is done for several slots at once.
+/// Method: the first write is refused, and so are the marks of all slots; lock by lock they would succeed.
+#[tokio::test]
+async fn a_server_that_loads_is_taken_for_no_proxy() {
+    let server = Server::start();
+    let doors = Doors::before(&server);
+    for refused in [Cue::of(["SET"]), Cue::of(["EVAL"]).about("18"), Cue::of(["DEL"])] {
+        let loading = Answer::error("LOADING Redis is loading the dataset in memory");
+        doors.answer(0, refused.times(1), loading);
+    }
+    let locker = ample(&doors.url_of(0)).connect_lazy().unwrap();
+    let error = locker.lock("first").try_acquire().await.unwrap_err();
+    assert!(error.to_string().contains("LOADING"), "{error}");
+    for key in 0..20 {
+        token(&locker, &format!("order:{key}")).await;
+    }
+    assert!(doors.count(0, &Cue::of(["EVALSHA"]).about("64")) > 0);
 }
 
 /// The token of a grant that is over, of a lease for which a counter lives no longer than usual.
