@@ -17,7 +17,7 @@ fn sound() -> ServerBuilder {
     Server::builder().config("appendonly", "yes").config("appendfsync", "always")
 }
 
-/// A primary with so many replicas.
+/// A primary with this number of replicas.
 fn replicated(replicas: usize, least: &str) -> Vec<Server> {
     let primary = sound().config("min-replicas-to-write", least).start();
     let replicas: Vec<_> = (0..replicas).map(|_| sound().start()).collect();

@@ -55,18 +55,22 @@ pub(crate) fn findings(
     findings
 }
 
-/// Which servers were asked in this process, and for how many replicas a locker waits there.
-static ASKED: Mutex<BTreeSet<(String, u8)>> = Mutex::new(BTreeSet::new());
+/// Which servers were asked in this process: as which user, and for how many replicas the locker waits there.
+static ASKED: Mutex<BTreeSet<(String, String, u8)>> = Mutex::new(BTreeSet::new());
 
 /// Whether a new connection of a locker is to ask: it is the first one there.
 pub(super) fn are_unknown(opener: &Opener, target: &Target) -> bool {
     let is_for_locks = !opener.is_for_reading && !opener.is_for_confirming;
-    is_for_locks && !ASKED.lock().contains(&(target.server.to_string(), opener.replicas))
+    is_for_locks && !ASKED.lock().contains(&asked(opener, target))
+}
+
+fn asked(opener: &Opener, target: &Target) -> (String, String, u8) {
+    (target.server.to_string(), target.user().to_owned(), opener.replicas)
 }
 
 /// What endangers locks there, if no other connection has found it before.
 pub(super) fn dangers(replies: Vec<Value>, opener: &Opener, target: &Target) -> Vec<Finding> {
-    if replies.is_empty() || !ASKED.lock().insert((target.server.to_string(), opener.replicas)) {
+    if replies.is_empty() || !ASKED.lock().insert(asked(opener, target)) {
         return Vec::new();
     }
     let mut findings = findings(replies, opener, target, None);
