@@ -51,8 +51,12 @@ pub(super) fn check(mutants: &[Mutant]) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
-/// Whether each bracket has its other one, so that `if` and `else` can be put around the text.
+/// Whether `if` and `else` can be put around the text: each bracket has its other one, and no name is needed later.
 fn is_whole(text: &str) -> bool {
+    let name = text.lines().last().and_then(|line| line.strip_prefix("let "));
+    if name.is_some_and(|name| !name.starts_with('_')) {
+        return false;
+    }
     let text = text.replace("'{'", "").replace("'}'", "");
     let count = |bracket| text.matches(bracket).count();
     [['(', ')'], ['[', ']'], ['{', '}']].map(|pair| pair.map(count)).iter().all(|[a, b]| a == b)
