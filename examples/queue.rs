@@ -36,8 +36,9 @@ async fn queued(locks: &Locker, counts: &Counts) -> Result<(), LockError> {
 async fn spinning(locks: &Locker, counts: &Counts) -> Result<(), LockError> {
     let end = Instant::now() + PATIENCE;
     loop {
-        if locks.lock("stock").try_run(take_one(counts)).await?.is_some() {
-            return Ok(());
+        match locks.lock("stock").try_run(take_one(counts)).await {
+            Err(error) if error.is_busy() => {}
+            outcome => return outcome,
         }
         assert!(Instant::now() < end, "no turn within {PATIENCE:?}");
         counts.retries.fetch_add(1, Ordering::Relaxed);

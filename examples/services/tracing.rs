@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::registry().with(lines.with_filter(wanted)).init();
 
     let url = std::env::var("LOCKABLE_URL").unwrap_or_else(|_| "memory://".to_owned());
-    let mut locker = Locker::builder().url(url).warn_waited_over(Some(Duration::from_millis(200)));
+    let mut locker = Locker::builder().url(url).warn_waited_over(Duration::from_millis(200));
     if std::env::args().any(|argument| argument == "redact") {
         locker = locker.redact_keys();
     }

@@ -130,10 +130,10 @@ impl Life {
 async fn is_free(locks: &TestLocks, key: &str, start: Instant) -> u64 {
     loop {
         sleep(STEP).await;
-        let acquired = locks.locker().lock(key).try_acquire().await.expect("memory answers");
+        let acquired = locks.locker().lock(key).try_acquire().await.ok();
         if let Some(guard) = acquired {
             let at = since(start);
-            guard.release().await.expect("memory answers");
+            guard.release().await.ok();
             return at;
         }
     }

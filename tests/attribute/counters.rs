@@ -100,8 +100,8 @@ fn a_look_for_a_deletion_is_no_renewal() {
 fn each_call_is_counted_by_how_it_ended() {
     let counted = counted(async |locks| {
         let _held = hold(&locks, "k").await;
-        assert!(locks.lock("k").try_run(async {}).await.unwrap().is_none());
-        assert!(locks.lock("k").try_acquire().await.unwrap().is_none());
+        assert!(locks.lock("k").try_run(async {}).await.unwrap_err().is_busy());
+        assert!(locks.lock("k").try_acquire().await.unwrap_err().is_busy());
         locks.lock("k").wait(SECOND).acquire().await.unwrap_err();
         let mut call = Box::pin(locks.lock("k").acquire());
         assert!(poll_once(call.as_mut()).await.is_none());

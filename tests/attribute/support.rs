@@ -57,7 +57,7 @@ pub(crate) fn now<F: Future>(future: F) -> F::Output {
 
 /// Another holder.
 pub(crate) async fn hold(locks: &Locker, key: &str) -> LockGuard {
-    locks.lock(key).try_acquire().await.unwrap().unwrap()
+    locks.lock(key).try_acquire().await.unwrap()
 }
 
 /// The key of a call with these options and parameters.

@@ -53,11 +53,11 @@ async fn another_holder_has_its_lock_until_it_is_dropped() {
     let other = locks.hold(KEY);
     assert!(format!("{other:?}").contains("disLock:order:7"));
     assert_eq!(locks.holder(KEY).unwrap().request_id(), Some("another holder"));
-    assert!(locks.locker().lock(KEY).try_acquire().await.unwrap().is_none());
-    assert!(locks.locker().lock("order:8").try_acquire().await.unwrap().is_some());
+    assert!(locks.locker().lock(KEY).try_acquire().await.unwrap_err().is_busy());
+    assert!(locks.locker().lock("order:8").try_acquire().await.is_ok());
     drop(other);
     assert_eq!(locks.holder(KEY), None);
-    let guard = locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap();
+    let guard = locks.locker().lock(KEY).try_acquire().await.unwrap();
     assert_eq!(locks.holder(KEY).unwrap().request_id(), None);
     guard.release().await.unwrap();
 }
@@ -66,7 +66,7 @@ async fn another_holder_has_its_lock_until_it_is_dropped() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_is_free_when_its_guard_was_dropped() {
     let locks = TestLocks::new();
-    drop(locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap());
+    drop(locks.locker().lock(KEY).try_acquire().await.unwrap());
     drop(locks.hold(KEY));
     let mut call = Box::pin(locks.scope(ship(7, pending())));
     assert!(poll_once(call.as_mut()).await.is_none());
@@ -170,7 +170,7 @@ async fn guards_and_sync_bodies_know_their_loss() {
         Ok(id)
     }
     let locks = TestLocks::new();
-    let guard = locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap();
+    let guard = locks.locker().lock(KEY).try_acquire().await.unwrap();
     locks.lose(KEY);
     assert!(guard.lease().is_lost() && !guard.lease().is_held());
     assert!(guard.release().await.unwrap_err().is_lost());
@@ -213,7 +213,7 @@ async fn another_holder_may_lose_its_lock_too() {
     let locks = TestLocks::new();
     let other = locks.hold(KEY);
     locks.lose(KEY);
-    let guard = locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap();
+    let guard = locks.locker().lock(KEY).try_acquire().await.unwrap();
     drop(other);
     assert!(locks.holder(KEY).is_some());
     guard.release().await.unwrap();
@@ -317,7 +317,7 @@ async fn a_run_is_done_until_it_is_lost() {
         assert_eq!(locks.scope(report(8)).await.unwrap(), 8);
         assert!(locks.scope(report(8)).await.unwrap_err().is_done());
         let plain = locks.locker().lock("report:7").try_acquire().await;
-        assert!(plain.unwrap().is_none());
+        assert!(plain.unwrap_err().is_busy());
     })
     .await;
     elapse(Duration::from_secs(30 * 86_400)).await;

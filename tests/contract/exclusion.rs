@@ -41,7 +41,7 @@ async fn of_many_tries_at_once_one_gets_the_lock(store: &Store) {
         let mut tries = JoinSet::new();
         for task in 0..TASKS {
             let request = lockers[task % 2].lock(KEY);
-            tries.spawn(async move { request.try_acquire().await.unwrap() });
+            tries.spawn(async move { request.try_acquire().await.ok() });
         }
         let granted = tries.join_all().await.into_iter().flatten().collect::<Vec<_>>();
         assert_eq!(granted.len(), 1);
@@ -58,7 +58,7 @@ async fn a_busy_try_leaves_the_holders_lease_alone(store: &Store) {
     let (owner, life) = (store.owner(NAME), store.life(NAME));
     for other in [locker.clone(), locker, store.locker().await] {
         let longer = other.lock(KEY).expire(2 * AMPLE);
-        assert!(longer.try_acquire().await.unwrap().is_none());
+        assert!(longer.try_acquire().await.unwrap_err().is_busy());
     }
     assert!(store.life(NAME) <= life && store.owner(NAME) == owner);
     held.release().await.unwrap();
@@ -74,9 +74,9 @@ async fn keys_that_resemble_each_other_are_different_locks(store: &Store) {
     }
     assert_eq!(store.locks().len(), keys.len());
     for (key, guard) in keys.into_iter().zip(held) {
-        assert!(other.lock(key).try_acquire().await.unwrap().is_none(), "{key}");
+        assert!(other.lock(key).try_acquire().await.unwrap_err().is_busy(), "{key}");
         guard.release().await.unwrap();
-        other.lock(key).try_acquire().await.unwrap().unwrap().release().await.unwrap();
+        other.lock(key).try_acquire().await.unwrap().release().await.unwrap();
     }
 }
 
@@ -86,7 +86,7 @@ async fn another_prefix_is_another_lock(store: &Store) {
     let other = hold(&shop).await;
     assert_eq!(other.lease().key().as_str(), "shop:order:7");
     let same = store.builder().prefix("disLock:order").connect().await.unwrap();
-    assert!(same.lock(":7").try_acquire().await.unwrap().is_none());
+    assert!(same.lock(":7").try_acquire().await.unwrap_err().is_busy());
 }
 
 async fn a_lock_outlives_its_locker_and_its_runtime(store: &Store) {
@@ -95,7 +95,7 @@ async fn a_lock_outlives_its_locker_and_its_runtime(store: &Store) {
         move || runtime.block_on(async { hold(&builder.connect().await.unwrap()).await });
     let held = std::thread::spawn(elsewhere).join().unwrap();
     let locker = store.locker().await;
-    assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+    assert!(locker.lock(KEY).try_acquire().await.unwrap_err().is_busy());
     assert!(held.lease().is_held());
     held.release().await.unwrap();
     hold(&locker).await.release().await.unwrap();
@@ -134,7 +134,7 @@ async fn work(task: usize, locker: &Locker, sections: &Sections) {
 #[expect(clippy::disallowed_methods, reason = "nothing says when a try would succeed")]
 async fn next_grant(request: impl Fn() -> LockRequest) -> LockGuard {
     loop {
-        if let Some(guard) = request().try_acquire().await.unwrap() {
+        if let Ok(guard) = request().try_acquire().await {
             return guard;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -46,7 +46,7 @@ async fn after_a_rush_tokens_rise_over_a_data_loss(store: &Store) {
             let guard = hold(&locker).await;
             latest.replace(&guard);
             for locker in [&locker, &other] {
-                assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+                assert!(locker.lock(KEY).try_acquire().await.unwrap_err().is_busy());
             }
             guard.release().await.unwrap();
         }
@@ -69,7 +69,7 @@ async fn a_held_lock_keeps_its_token(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     let token = guard.lease().fencing_token();
-    assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
+    assert!(other.lock(KEY).try_acquire().await.unwrap_err().is_busy());
     other.lock("another").acquire().await.unwrap().release().await.unwrap();
     assert_eq!((guard.lease().fencing_token(), guard.lease().fencing_token()), (token, token));
     assert_eq!(u64::from(token).to_string(), token.to_string());

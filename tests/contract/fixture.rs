@@ -233,7 +233,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(200);
 
 /// The lock `order:7`, which must be free.
 pub(crate) async fn hold(locker: &Locker) -> LockGuard {
-    locker.lock(KEY).try_acquire().await.unwrap().unwrap()
+    locker.lock(KEY).try_acquire().await.unwrap()
 }
 
 /// The lock `order:7` for the fixture's short lease, which may be over any time.
@@ -271,7 +271,7 @@ pub(crate) async fn run_in_time<T>(
 
 /// The lock `order:7` for the fixture's renewed lease; it must be free.
 pub(crate) async fn hold_renewed(store: &Store, locker: &Locker) -> LockGuard {
-    locker.lock(KEY).expire(store.lease()).renew().try_acquire().await.unwrap().unwrap()
+    locker.lock(KEY).expire(store.lease()).renew().try_acquire().await.unwrap()
 }
 
 /// Returns when nothing was asked of the store for a time that no renewal waits for, which never comes where something is

@@ -40,7 +40,7 @@ async fn a_lock_is_taken_for_its_minimum_hold(store: &Store) {
     let token = guard.lease().fencing_token();
     guard.release().await.unwrap();
     let next = loop {
-        if let Some(next) = other.lock(KEY).try_acquire().await.unwrap() {
+        if let Ok(next) = other.lock(KEY).try_acquire().await {
             break next;
         }
         store.elapse(store.short() / 50).await;
@@ -80,7 +80,7 @@ async fn a_minimum_hold_outlasts_every_end_of_a_call(store: &Store) {
         assert!(life > least / 2 && life <= least, "{name} lives for {life:?}");
         let key = name.strip_prefix("disLock:").unwrap();
         for locker in [&locker, &other] {
-            assert!(locker.lock(key).try_acquire().await.unwrap().is_none(), "{name}");
+            assert!(locker.lock(key).try_acquire().await.unwrap_err().is_busy(), "{name}");
         }
     }
     store.lose_all_data();
@@ -92,7 +92,7 @@ async fn a_minimum_hold_that_is_over_delays_nothing(store: &Store) {
     store.elapse(store.short()).await;
     guard.release().await.unwrap();
     assert!(!store.has(NAME));
-    at_least(&locker, KEY, Duration::ZERO).try_run(async {}).await.unwrap().unwrap();
+    at_least(&locker, KEY, Duration::ZERO).try_run(async {}).await.unwrap();
     assert!(!store.has(NAME));
 }
 
@@ -103,7 +103,7 @@ async fn a_minimum_hold_may_last_the_whole_lease(store: &Store) {
     guard.release().await.unwrap();
     let life = store.life(NAME).unwrap();
     assert!(life <= AMPLE && life + start.elapsed() > AMPLE * 9 / 10, "{life:?}");
-    assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
+    assert!(other.lock(KEY).try_acquire().await.unwrap_err().is_busy());
     store.delete(NAME);
 }
 
@@ -234,12 +234,12 @@ async fn before_its_maximum_hold_a_body_gives_its_value(store: &Store) {
     let request = || at_most(&locker, AMPLE, LIMIT);
     assert_eq!(request().run(body).await.unwrap(), 42);
     assert!(!store.has(NAME));
-    request().try_acquire().await.unwrap().unwrap().release().await.unwrap();
+    request().try_acquire().await.unwrap().release().await.unwrap();
     // One that did not ask for the time until it was over held its lock all the while.
     let brief = || at_most(&locker, AMPLE, store.short());
     run_in_time(brief, async || store.block(store.short() * 3 / 2)).await.unwrap();
     let endless = at_most(&locker, store.lease(), Duration::MAX);
-    endless.try_run(async {}).await.unwrap().unwrap();
+    endless.try_run(async {}).await.unwrap();
 }
 
 async fn a_guard_is_lost_at_its_maximum_hold(store: &Store) {
@@ -259,7 +259,7 @@ async fn a_guard_is_lost_at_its_maximum_hold(store: &Store) {
     );
     assert!(first.lease().extend(20 * store.lease()).await.unwrap_err().is_max_hold_reached());
     // It is this holder's all the same, and ends with its lease.
-    assert!(store.has(NAME) && other.lock(KEY).try_acquire().await.unwrap().is_none());
+    assert!(store.has(NAME) && other.lock(KEY).try_acquire().await.unwrap_err().is_busy());
     // No renewal comes any more: the lock ends within one lease.
     let (before, life) = (store.requests(), store.life(NAME).unwrap());
     assert!(life <= store.lease());
@@ -267,7 +267,7 @@ async fn a_guard_is_lost_at_its_maximum_hold(store: &Store) {
     assert_eq!(store.requests(), before, "it is still renewed");
     assert!(store.life(NAME).unwrap_or_default() < life);
     drop(first);
-    let second = at_most(&locker, AMPLE, store.short()).try_acquire().await.unwrap().unwrap();
+    let second = at_most(&locker, AMPLE, store.short()).try_acquire().await.unwrap();
     assert!(second.lease().lost().await.is_max_hold_reached());
     second.release().await.unwrap();
     assert!(!store.has(NAME));

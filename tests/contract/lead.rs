@@ -105,7 +105,7 @@ async fn a_leader_that_was_stopped_campaigns_again(store: &Store) {
     assert!(!probe.changed().await);
     assert!(probe.changed().await);
     let held = admin.holder(KEY).await.unwrap().unwrap();
-    admin.revoke(&held, "step down").grace(LIMIT).await.unwrap();
+    admin.revoke(&held, "step down", LIMIT).await.unwrap();
     // On a busy machine the next term may have begun already.
     while terms.begun() < 3 || !probe.is_leader() {
         probe.changed().await;

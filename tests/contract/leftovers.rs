@@ -99,7 +99,7 @@ async fn the_greatest_value_of_each_option_is_good(store: &Store) {
     request("once").once().acquire().await.unwrap().keep(longest).await.unwrap();
     request("all").all_permits(64).acquire().await.unwrap().release().await.unwrap();
     assert!(locker.lock("once").once().acquire().await.unwrap_err().is_done());
-    assert!(locker.lock("min_hold").try_acquire().await.unwrap().is_none());
+    assert!(locker.lock("min_hold").try_acquire().await.unwrap_err().is_busy());
     store.eventually(|| store.locks().len() == 2).await;
     store.lose_all_data();
 }

@@ -221,7 +221,7 @@ async fn a_stopped_body_is_dropped_before_the_next_holder(store: &Store) {
     };
     let next = async {
         loop {
-            if let Some(next) = other.lock(KEY).try_acquire().await.unwrap() {
+            if let Ok(next) = other.lock(KEY).try_acquire().await {
                 assert!(dropped.get(), "two at the same time");
                 return next;
             }

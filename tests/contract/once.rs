@@ -40,10 +40,10 @@ async fn a_run_that_ended_well_is_done(store: &Store) {
             has_times(&error, began, ended);
         }
         assert!(is_done(request().run(async {}).await).is_busy());
-        assert!(request().try_acquire().await.unwrap().is_none());
-        assert!(request().try_run(async {}).await.unwrap().is_none());
+        assert!(request().try_acquire().await.unwrap_err().is_busy());
+        assert!(request().try_run(async {}).await.unwrap_err().is_busy());
         // A call of another kind finds another holder.
-        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+        assert!(locker.lock(KEY).try_acquire().await.unwrap_err().is_busy());
         let waiting = locker.lock(KEY).wait(store.short()).acquire().await;
         assert!(waiting.unwrap_err().is_wait_limit_reached());
     }
@@ -172,7 +172,7 @@ async fn a_run_that_is_revoked_is_not_done(store: &Store) {
         let admin = other.admin();
         store.eventually(|| store.has(NAME)).await;
         let held = admin.holder(KEY).await.unwrap().unwrap();
-        admin.revoke(&held, "not today").grace(LIMIT).await.unwrap()
+        admin.revoke(&held, "not today", LIMIT).await.unwrap()
     };
     let request = locker.lock(KEY).once().renew();
     let (stopped, revoked) = tokio::join!(request.run(pending::<()>()), revoke());

@@ -53,7 +53,8 @@ fn one_of(locker: &Locker, permits: u32) -> LockRequest {
 }
 
 async fn take(locker: &Locker, permits: u32) -> Option<LockGuard> {
-    one_of(locker, permits).try_acquire().await.unwrap()
+    let tried = one_of(locker, permits).try_acquire().await;
+    tried.inspect_err(|error| assert!(error.is_busy(), "{error}")).ok()
 }
 
 async fn take_all(locker: &Locker, permits: u32) -> Vec<LockGuard> {
@@ -101,7 +102,7 @@ async fn permits_and_the_lock_of_their_key_are_apart(store: &Store) {
     let locker = store.locker().await;
     let lock = locker.lock(KEY).acquire().await.unwrap();
     let guards = take_all(&locker, 2).await;
-    assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+    assert!(locker.lock(KEY).try_acquire().await.unwrap_err().is_busy());
     lock.release().await.unwrap();
     assert!(take(&locker, 2).await.is_none());
     drop(guards);
@@ -121,7 +122,7 @@ async fn a_body_with_a_permit_gets_no_second_one(store: &Store) {
     let body = async {
         let error = one_of(&locker, 3).acquire().await.unwrap_err();
         assert!(error.is_held_by_caller(), "{error}");
-        locker.lock(KEY).try_acquire().await.unwrap().unwrap().release().await.unwrap();
+        locker.lock(KEY).try_acquire().await.unwrap().release().await.unwrap();
     };
     one_of(&locker, 3).run(body).await.unwrap();
 }
@@ -377,14 +378,14 @@ async fn all_permits_are_held_by_one_call(store: &Store) {
     let before = take(&locker, 3).await.unwrap();
     let token = before.lease().fencing_token();
     before.release().await.unwrap();
-    let all = locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().unwrap();
+    let all = locker.lock(KEY).all_permits(3).try_acquire().await.unwrap();
     let names: Vec<_> = all.leases().iter().map(|lease| lease.key().as_str()).collect();
     let expected = [1, 2, 3].map(|number| format!("disLock:{{k}}#{number}"));
     assert_eq!(names, expected);
     assert!(all.leases().iter().map(Lease::fencing_token).max() > Some(token));
     for locker in [&locker, &other] {
         assert!(take(locker, 3).await.is_none());
-        assert!(locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().is_none());
+        assert!(locker.lock(KEY).all_permits(3).try_acquire().await.unwrap_err().is_busy());
     }
     all.release().await.unwrap();
     store.eventually(|| store.locks().is_empty()).await;
@@ -394,7 +395,7 @@ async fn all_permits_are_tried_and_let_go(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let one = take(&locker, 3).await.unwrap();
     for locker in [&locker, &other] {
-        assert!(locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().is_none());
+        assert!(locker.lock(KEY).all_permits(3).try_acquire().await.unwrap_err().is_busy());
         assert_eq!(store.locks(), ["disLock:{k}#1"]);
     }
     one.release().await.unwrap();

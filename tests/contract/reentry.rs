@@ -89,7 +89,7 @@ async fn siblings_and_spawned_tasks_find_a_bodys_lock_busy(store: &Store) {
     };
     let sibling = async {
         received.await.unwrap();
-        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+        assert!(locker.lock(KEY).try_acquire().await.unwrap_err().is_busy());
         done.send(()).unwrap();
     };
     let (outcome, ()) = tokio::join!(locker.lock(KEY).run(body), sibling);
@@ -103,21 +103,21 @@ async fn siblings_and_spawned_tasks_find_a_bodys_lock_busy(store: &Store) {
         _ = locker.lock(KEY).run(pending::<()>()) => unreachable!("its body never ends"),
         outcome = sibling => outcome,
     };
-    assert!(outcome.unwrap().is_none());
+    assert!(outcome.unwrap_err().is_busy());
     let spawning = async {
         let locker = locker.clone();
         tokio::spawn(async move { locker.lock(KEY).try_acquire().await }).await.unwrap()
     };
-    assert!(locker.lock(KEY).run(spawning).await.unwrap().unwrap().is_none());
+    assert!(locker.lock(KEY).run(spawning).await.unwrap().unwrap_err().is_busy());
 }
 
 async fn a_guard_held_by_hand_does_not_count(store: &Store) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
-    assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+    assert!(locker.lock(KEY).try_acquire().await.unwrap_err().is_busy());
     // Nor is one that a body holds by hand beside its own.
     let body = async {
-        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+        assert!(locker.lock(KEY).try_acquire().await.unwrap_err().is_busy());
     };
     locker.lock("other").run(body).await.unwrap();
     guard.release().await.unwrap();
@@ -167,11 +167,11 @@ async fn a_body_in_a_body_sees_both_locks(store: &Store) {
         locker.lock("third").run(innermost).await.unwrap();
         assert_refused(locker.lock(KEY).acquire().await.map(drop));
         assert_refused(locker.lock("second").acquire().await.map(drop));
-        locker.lock("third").try_run(async {}).await.unwrap().unwrap();
+        locker.lock("third").try_run(async {}).await.unwrap();
     };
     let outer = async {
         locker.lock("second").run(Box::pin(inner)).await.unwrap();
-        locker.lock("second").try_run(async {}).await.unwrap().unwrap();
+        locker.lock("second").try_run(async {}).await.unwrap();
         assert_refused(locker.lock(KEY).acquire().await.map(drop));
     };
     Box::pin(locker.lock(KEY).run(outer)).await.unwrap();
@@ -210,7 +210,7 @@ async fn a_call_from_outside_is_refused_where_polled(store: &Store) {
     assert_refused(locker.lock(KEY).run(call).await.unwrap().map(drop));
     let made_inside = async { locker.lock(KEY) };
     let request = locker.lock(KEY).run(made_inside).await.unwrap();
-    request.try_acquire().await.unwrap().unwrap().release().await.unwrap();
+    request.try_acquire().await.unwrap().release().await.unwrap();
 }
 
 /// It holds nothing any more that it could wait for.

@@ -44,7 +44,7 @@ async fn leases_are_in_the_order_written(store: &Store) {
     let before: Vec<_> = first.leases().iter().map(Lease::fencing_token).collect();
     first.release().await.unwrap();
     assert_eq!(store.locks(), [""; 0]);
-    let second = all(&locker, ["c", "a", "b"]).try_acquire().await.unwrap().unwrap();
+    let second = all(&locker, ["c", "a", "b"]).try_acquire().await.unwrap();
     let after = second.leases().iter().map(Lease::fencing_token);
     assert!(after.zip(before).all(|(after, before)| after > before));
     second.leases().extend(2 * AMPLE).await.unwrap();
@@ -95,10 +95,10 @@ async fn a_body_that_asks_for_any_of_its_keys_is_refused(store: &Store) {
             assert_refused(at_once(all(&locker, ["z", key]).acquire()).unwrap().map(drop), key);
             yield_now().await;
         }
-        all(&locker, ["d", "e"]).try_run(async { 42 }).await.unwrap().unwrap()
+        all(&locker, ["d", "e"]).try_run(async { 42 }).await.unwrap()
     };
     assert_eq!(all(&locker, KEYS).run(body).await.unwrap(), 42);
-    all(&locker, KEYS).try_acquire().await.unwrap().unwrap().release().await.unwrap();
+    all(&locker, KEYS).try_acquire().await.unwrap().release().await.unwrap();
 }
 
 async fn the_busy_error_names_the_busy_key(store: &Store) {
@@ -124,8 +124,10 @@ async fn of_calls_at_the_same_moment_exactly_one_wins(store: &Store) {
         lockers.rotate_left(round % 3);
         let [first, second, third] = lockers.map(|locker| all(locker, ["b", "a"]).try_acquire());
         let (first, second, third) = tokio::join!(first, second, third);
-        let won: Vec<_> =
-            [first, second, third].into_iter().filter_map(|tried| tried.unwrap()).collect();
+        let tried = [first, second, third].into_iter();
+        let won: Vec<_> = tried
+            .filter_map(|tried| tried.inspect_err(|error| assert!(error.is_busy())).ok())
+            .collect();
         assert_eq!(won.len(), 1);
         for set in won {
             set.release().await.unwrap();
@@ -158,13 +160,13 @@ async fn one_try_takes_all_or_none(store: &Store) {
         let never = async { unreachable!("the body runs without all of its locks") };
         // A minimum hold begins with the last lock.
         let request = all(&locker, KEYS).min_hold(AMPLE);
-        assert!(request.try_acquire().await.unwrap().is_none());
+        assert!(request.try_acquire().await.unwrap_err().is_busy());
         // Released before the answer.
         assert_eq!(store.locks(), [format!("disLock:{busy}")]);
-        assert!(all(&locker, KEYS).try_run::<_>(never).await.unwrap().is_none());
+        assert!(all(&locker, KEYS).try_run::<_>(never).await.is_err_and(|error| error.is_busy()));
         held.release().await.unwrap();
     }
-    assert_eq!(all(&locker, KEYS).try_run(async { 42 }).await.unwrap(), Some(42));
+    assert_eq!(all(&locker, KEYS).try_run(async { 42 }).await.unwrap(), 42);
     assert_eq!(store.locks(), [""; 0]);
 }
 
@@ -177,8 +179,8 @@ async fn a_call_that_waits_has_smaller_keys_only(store: &Store) {
         let is_let_go = async || store.has("disLock:a") && !store.has("disLock:c");
         wait::until_async(wait::HANG, is_let_go).await;
         // What is let go is free for others, and waited for where they have it.
-        let larger = other.lock("c").try_acquire().await.unwrap().unwrap();
-        assert!(other.lock("a").try_acquire().await.unwrap().is_none());
+        let larger = other.lock("c").try_acquire().await.unwrap();
+        assert!(other.lock("a").try_acquire().await.unwrap_err().is_busy());
         held.release().await.unwrap();
         is_waiting(&locker, "c").await;
         assert!(store.has("disLock:a") && store.has("disLock:b"));
@@ -200,7 +202,7 @@ async fn a_set_given_up_while_it_waits_leaves_nothing(store: &Store) {
     assert!(!store.has("disLock:a") && !store.has("disLock:c"));
     held.release().await.unwrap();
     wait::until_async(wait::HANG, async || store.locks().is_empty()).await;
-    all(&other, KEYS).try_acquire().await.unwrap().unwrap().release().await.unwrap();
+    all(&other, KEYS).try_acquire().await.unwrap().release().await.unwrap();
 }
 
 /// Without `renew`, too; from then on its lease ends.
@@ -297,7 +299,7 @@ async fn one_revoked_key_stops_the_body_and_frees_all(store: &Store) {
             let admin = locker.admin();
             wait::until_async(wait::HANG, async || store.locks().len() == 3).await;
             let holder = admin.holder(revoked).await.unwrap().unwrap();
-            admin.revoke(&holder, "migration 42").await.unwrap();
+            admin.revoke(&holder, "migration 42", LIMIT).await.unwrap();
         };
         let (outcome, ()) = tokio::join!(body, ask);
         let error = outcome.unwrap_err();

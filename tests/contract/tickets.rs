@@ -60,14 +60,14 @@ async fn a_ticket_is_redeemed_once(store: &Store) {
     let ticket = ticket(guard).await;
     assert_eq!((ticket.key().as_str(), ticket.fencing_token()), (NAME, token));
     for locker in [&locker, &other] {
-        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+        assert!(locker.lock(KEY).try_acquire().await.unwrap_err().is_busy());
     }
     let guard = redeem(&other, &ticket).await;
     assert_eq!(guard.lease().fencing_token(), token);
     assert!(guard.lease().is_held() && guard.lease().key().as_str() == NAME);
     for locker in [&locker, &other] {
         assert!(!is_lost(locker, &ticket).await && guard.lease().is_held());
-        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+        assert!(locker.lock(KEY).try_acquire().await.unwrap_err().is_busy());
     }
     guard.release().await.unwrap();
     assert_eq!(store.locks(), [""; 0]);
@@ -148,13 +148,13 @@ async fn of_duplicates_at_the_same_moment_exactly_one_wins(store: &Store) {
 async fn a_permit_keeps_its_number(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let permit = |locker: &Locker| locker.lock("k").permits(2).try_acquire();
-    let first = permit(&locker).await.unwrap().unwrap();
-    let second = ticket(permit(&locker).await.unwrap().unwrap()).await;
+    let first = permit(&locker).await.unwrap();
+    let second = ticket(permit(&locker).await.unwrap()).await;
     assert_eq!(second.key().as_str(), "disLock:{k}#2");
-    assert!(permit(&locker).await.unwrap().is_none() && permit(&other).await.unwrap().is_none());
+    assert!(permit(&locker).await.is_err() && permit(&other).await.is_err());
     let second = redeem(&other, &second).await;
     assert_eq!(second.lease().key().as_str(), "disLock:{k}#2");
-    assert!(permit(&locker).await.unwrap().is_none() && permit(&other).await.unwrap().is_none());
+    assert!(permit(&locker).await.is_err() && permit(&other).await.is_err());
     // The waiter is handed this very permit.
     let third = locker.lock("k").permits(2).wait(LIMIT);
     let (third, ()) = tokio::join!(third.acquire(), async {
@@ -175,7 +175,7 @@ async fn a_set_is_a_list_of_tickets(store: &Store) {
     let tickets = set.into_tickets(AMPLE).await.unwrap();
     let keys: Vec<_> = tickets.iter().map(|ticket| ticket.key().as_str()).collect();
     assert_eq!(keys, ["disLock:c", "disLock:a", "disLock:b"]);
-    assert!(other.lock_all(["a", "c"]).try_acquire().await.unwrap().is_none());
+    assert!(other.lock_all(["a", "c"]).try_acquire().await.unwrap_err().is_busy());
     for ticket in &tickets {
         redeem(&other, ticket).await.release().await.unwrap();
     }
@@ -411,12 +411,12 @@ async fn an_operator_sees_and_frees_a_ticket(store: &Store) {
     assert_eq!((inspected.kind(), inspected.id()), (HolderKind::Ticket, holder.id()));
     // The one who has redeemed it is left alone.
     let guard = redeem(&other, &first).await;
-    assert_eq!(admin.revoke(&seen, "lost").await.unwrap(), Revoked::Changed);
+    assert_eq!(admin.revoke(&seen, "lost", LIMIT).await.unwrap(), Revoked::Changed);
     assert_eq!(admin.force_release(&seen, "lost").await.unwrap(), Forced::Changed);
     assert!(guard.lease().is_held());
     let second = ticket(guard).await;
     let seen = admin.holder(KEY).await.unwrap().unwrap();
-    let released = admin.revoke(&seen, "lost").await.unwrap();
+    let released = admin.revoke(&seen, "lost", LIMIT).await.unwrap();
     assert!(matches!(released, Revoked::Released { .. }), "{released:?}");
     assert_eq!(store.locks(), [""; 0]);
     assert!(is_lost(&other, &second).await);

@@ -31,7 +31,7 @@ async fn a_waiter_has_the_lock_after_its_release(store: &Store) {
     };
     let holder = async {
         yield_now().await;
-        assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
+        assert!(other.lock(KEY).try_acquire().await.unwrap_err().is_busy());
         guard.release().await.unwrap();
     };
     tokio::join!(waiter, holder);

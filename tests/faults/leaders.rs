@@ -125,7 +125,7 @@ async fn step_down(locker: &Locker) {
     let admin = locker.admin();
     // No one holds it where the lease of the leader has just ended.
     if let Some(held) = admin.holder("k").await.unwrap() {
-        admin.revoke(&held, "step down").grace(LONG).await.unwrap();
+        admin.revoke(&held, "step down", LONG).await.unwrap();
     }
 }
 

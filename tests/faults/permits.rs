@@ -137,7 +137,7 @@ async fn forgotten_scripts_cost_no_permit() {
             assert!(u64::from(held.last().unwrap().lease().fencing_token()) > latest);
         }
         admin.command::<()>(&["SCRIPT", "FLUSH"]);
-        assert!(other.lock("k").permits(3).try_acquire().await.unwrap().is_none());
+        assert!(other.lock("k").permits(3).try_acquire().await.unwrap_err().is_busy());
         let next = tokio::spawn(permit(&other).acquire());
         wait::until_async(LIMIT, async || admin.command::<usize>(&["LLEN", QUEUE]) == 1).await;
         admin.command::<()>(&["SCRIPT", "FLUSH"]);
@@ -347,7 +347,7 @@ async fn permits_outlive_a_failover() {
     for guard in &held {
         guard.lease().extend(LONG).await.unwrap();
     }
-    assert!(locker.lock("k").permits(3).try_acquire().await.unwrap().is_none());
+    assert!(locker.lock("k").permits(3).try_acquire().await.unwrap_err().is_busy());
     let (number, token) = (last.lease().key().clone(), last.lease().fencing_token());
     last.release().await.unwrap();
     let next = waiting.await.unwrap().unwrap();

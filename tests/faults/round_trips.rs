@@ -51,8 +51,8 @@ async fn renewed(locker: &Locker) -> Result<(), LockError> {
 async fn a_busy_lock_costs_one_round_trip() {
     let (_server, proxy, locker, guard) = held_beside_proxy().await;
     // The first request of a connection makes the fence counter, too.
-    assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
-    let is_busy = async { assert!(locker.lock("k").try_acquire().await.unwrap().is_none()) };
+    assert!(locker.lock("k").try_acquire().await.unwrap_err().is_busy());
+    let is_busy = async { assert!(locker.lock("k").try_acquire().await.unwrap_err().is_busy()) };
     assert_eq!(cost(&proxy, is_busy).await, [1, 1, 1, 0, 0]);
     guard.release().await.unwrap();
 }
@@ -100,7 +100,7 @@ async fn a_permit_costs_two_round_trips_and_a_second_key_one() {
         };
         assert_eq!(cost(&proxy, permit).await[0], 2);
         let two = async {
-            let set = locker.lock_all(["a", "b"]).try_acquire().await.unwrap().unwrap();
+            let set = locker.lock_all(["a", "b"]).try_acquire().await.unwrap();
             set.release().await.unwrap();
         };
         // Both are released at the same time.

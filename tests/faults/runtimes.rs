@@ -86,10 +86,10 @@ fn a_call_needs_no_runtime() {
     let locker = block_on(ample(&server.url()).connect()).unwrap();
     for _ in 0..20 {
         block_on(pair(&locker));
-        assert_eq!(block_on(locker.lock("k").try_run(async { 7 })).unwrap(), Some(7));
+        assert_eq!(block_on(locker.lock("k").try_run(async { 7 })).unwrap(), 7);
     }
-    let guard = block_on(locker.lock("k").try_acquire()).unwrap().unwrap();
-    assert!(block_on(locker.lock("k").try_acquire()).unwrap().is_none());
+    let guard = block_on(locker.lock("k").try_acquire()).unwrap();
+    assert!(block_on(locker.lock("k").try_acquire()).unwrap_err().is_busy());
     block_on(guard.release()).unwrap();
 }
 
@@ -99,11 +99,11 @@ fn a_guard_may_be_released_in_another_runtime() {
     let locker = ample(&server.url()).connect_lazy().unwrap();
     let (first, second) = (one_thread(), two_threads());
     for _ in 0..5 {
-        let guard = first.block_on(locker.lock("k").try_acquire()).unwrap().unwrap();
+        let guard = first.block_on(locker.lock("k").try_acquire()).unwrap();
         second.block_on(guard.release()).unwrap();
-        let guard = second.block_on(locker.lock("k").try_acquire()).unwrap().unwrap();
+        let guard = second.block_on(locker.lock("k").try_acquire()).unwrap();
         block_on(guard.release()).unwrap();
-        let guard = block_on(locker.lock("k").try_acquire()).unwrap().unwrap();
+        let guard = block_on(locker.lock("k").try_acquire()).unwrap();
         first.block_on(guard.release()).unwrap();
     }
 }
@@ -133,7 +133,7 @@ fn a_call_may_move_between_runtimes() {
 
 /// Acquires the lock, which is free, and releases it.
 pub(crate) async fn pair(locker: &Locker) -> FencingToken {
-    let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    let guard = locker.lock("k").try_acquire().await.unwrap();
     let token = guard.lease().fencing_token();
     guard.release().await.unwrap();
     token

@@ -77,7 +77,7 @@ async fn no_secret_is_shown_of_holders_that_are_asked() {
         let (admin, reason) = (nest.locker.admin(), format!("{KEY} is stuck"));
         let held = admin.holder(NAME).await.unwrap().unwrap();
         let is_asked = async || {
-            admin.revoke(&held, &reason).grace(Duration::ZERO).await.unwrap();
+            admin.revoke(&held, &reason, Duration::ZERO).await.unwrap();
             !guard.lease().is_held()
         };
         wait::until_async(LIMIT, is_asked).await;
@@ -321,7 +321,7 @@ async fn no_secret_is_shown_by_any_verb_of_a_lost_lock() {
             nest.check("set", &shown(&set));
             outcomes.push(set.leases().extend(LIMIT).await);
             outcomes.push(set.release().await);
-            outcomes.push(admin.revoke(&held, KEY).await.map(drop));
+            outcomes.push(admin.revoke(&held, KEY, LIMIT).await.map(drop));
             outcomes.push(admin.force_release(&held, KEY).await.map(drop));
             outcomes.push(admin.force_pause(&held, LONG, KEY).await.map(drop));
             outcomes.push(admin.come_first(NAME).await.map(drop));

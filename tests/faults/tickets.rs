@@ -22,7 +22,7 @@ async fn redeem(locker: &Locker, ticket: &Ticket) -> Result<LockGuard, LockError
 #[tokio::test]
 async fn a_ticket_whose_reply_is_swallowed_is_released() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
-    let guard = locker.lock("k").renew().try_acquire().await.unwrap().unwrap();
+    let guard = locker.lock("k").renew().try_acquire().await.unwrap();
     let lease = guard.lease().clone();
     proxy.hold_open_replies();
     let failed = wait::ends(guard.into_ticket(LONG)).await.unwrap_err();
@@ -39,7 +39,7 @@ async fn a_ticket_of_a_silent_server_is_released_later() {
     const LATE: &str = "disLock:ticket:late";
     let (server, proxy, locker) = impatient_behind_proxy().await;
     let request = locker.lock("ticket:late").expire(LONG);
-    let guard = request.try_acquire().await.unwrap().unwrap();
+    let guard = request.try_acquire().await.unwrap();
     let unanswered = || events::count(LATE, Level::DEBUG, "outcome=\"unanswered\"");
     events::listen();
     proxy.hold_requests();
@@ -58,13 +58,13 @@ async fn a_ticket_of_a_silent_server_is_released_later() {
 #[tokio::test]
 async fn a_ticket_whose_request_is_late_makes_no_ticket() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
-    let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    let guard = locker.lock("k").try_acquire().await.unwrap();
     proxy.hold_open_requests();
     let failed = wait::ends(guard.into_ticket(LONG)).await.unwrap_err();
     assert!(failed.into_guard().is_none());
     freed(&server).await;
     let other = connect_ample(&server.url()).await;
-    let next = other.lock("k").try_acquire().await.unwrap().unwrap();
+    let next = other.lock("k").try_acquire().await.unwrap();
     let admin = server.admin();
     let scripts = || admin.command_calls("eval") + admin.command_calls("evalsha");
     let before = scripts();
@@ -79,7 +79,7 @@ async fn a_ticket_whose_request_is_late_makes_no_ticket() {
 #[tokio::test]
 async fn a_guard_comes_back_where_the_server_refuses() {
     let (server, _proxy, locker) = impatient_behind_proxy().await;
-    let guard = locker.lock("k").renew().try_acquire().await.unwrap().unwrap();
+    let guard = locker.lock("k").renew().try_acquire().await.unwrap();
     let admin = server.admin();
     admin.command::<()>(&["ACL", "SETUSER", "default", "-set"]);
     let failed = guard.into_ticket(LONG).await.unwrap_err();
@@ -94,7 +94,7 @@ async fn a_guard_comes_back_where_the_server_refuses() {
 
 /// A ticket of this locker, and another one that the proxy lets through while it holds this one's connections.
 async fn ticket_and_other(proxy: &Proxy, locker: &Locker, hold: fn(&Proxy)) -> (Ticket, Locker) {
-    let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    let guard = locker.lock("k").try_acquire().await.unwrap();
     let ticket = guard.into_ticket(LONG).await.unwrap();
     hold(proxy);
     (ticket, connect_ample(&proxy.url()).await)

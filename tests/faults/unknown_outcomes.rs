@@ -11,7 +11,7 @@ use crate::waiting::support::impatient_behind_proxy;
 #[tokio::test]
 async fn an_unanswered_release_continues_in_the_background() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
-    let guard = locker.lock("k").renew().try_acquire().await.unwrap().unwrap();
+    let guard = locker.lock("k").renew().try_acquire().await.unwrap();
     let scripts = proxy.commands("EVALSHA");
     proxy.hold_open_replies();
     is_unanswered(wait::ends(guard.release()).await);
@@ -20,14 +20,14 @@ async fn an_unanswered_release_continues_in_the_background() {
     proxy.wait_for_command("EVALSHA", scripts + 2, LIMIT).await;
     proxy.cut();
     proxy.release_replies();
-    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap();
 }
 
 /// The connection hangs, and the background uses another one.
 #[tokio::test]
 async fn a_swallowed_release_continues_in_the_background() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
-    let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    let guard = locker.lock("k").try_acquire().await.unwrap();
     proxy.hold_open_requests();
     is_unanswered(wait::ends(guard.release()).await);
     freed(&server).await;

@@ -95,7 +95,10 @@ impl Caller<'_> {
     }
 
     async fn tries(&mut self) -> Result<u64, LockError> {
-        let Some(guard) = self.locker.lock(self.key()).try_acquire().await? else { return Ok(0) };
+        let guard = match self.locker.lock(self.key()).try_acquire().await {
+            Err(error) if error.is_busy() => return Ok(0),
+            outcome => outcome?,
+        };
         self.hold(guard.lease(), 1).await;
         // The background releases it.
         drop(guard);

@@ -33,15 +33,15 @@ async fn an_asked_holder_releases_under_its_lock() {
         guard.release().await.unwrap();
     };
     let admin = operator.admin();
-    let asking = async { admin.revoke(&seen, "migration 42").grace(LIMIT).await.unwrap() };
+    let asking = async { admin.revoke(&seen, "migration 42", LIMIT).await.unwrap() };
     let (waiting, (), revoked) = tokio::join!(waiting, body, asking);
     assert!(matches!(revoked, Revoked::Released { .. }), "{revoked:?}");
     let next = waiting.unwrap();
     // The next holder is another one.
-    assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
+    assert_eq!(admin.revoke(&seen, "late", LIMIT).await.unwrap(), Revoked::Changed);
     assert!(next.lease().is_held());
     next.release().await.unwrap();
-    assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
+    assert_eq!(admin.revoke(&seen, "late", LIMIT).await.unwrap(), Revoked::Changed);
 }
 
 /// Goal: a call that waits for the last permit does not hear that it is to give up the other one.
@@ -54,7 +54,7 @@ async fn a_call_that_waits_for_the_rest_of_its_permits_stops() {
     let admin = operator.admin();
     until(async || admin.holder("{k}#2").await.unwrap().is_some()).await;
     let seen = listens(&server, &operator, "{k}#2").await;
-    let revoked = admin.revoke(&seen, "why").grace(LIMIT).await.unwrap();
+    let revoked = admin.revoke(&seen, "why", LIMIT).await.unwrap();
     assert!(matches!(revoked, Revoked::Released { .. }), "{revoked:?}");
     let error = all.await.unwrap().unwrap_err();
     assert!(error.is_revoked(), "{error}");
@@ -69,7 +69,7 @@ async fn a_young_hold_is_asked_once_it_listens() {
     proxy.turn_away();
     let guard = holder.lock("k").renew().acquire().await.unwrap();
     let (admin, seen) = (operator.admin(), held(&operator, "k").await);
-    let at_once = admin.revoke(&seen, "why").grace(Duration::ZERO).await.unwrap();
+    let at_once = admin.revoke(&seen, "why", Duration::ZERO).await.unwrap();
     assert!(matches!(at_once, Revoked::NotListening { .. }), "{at_once:?}");
     proxy.accept();
     ask(&operator, &seen, guard).await;
@@ -80,7 +80,7 @@ async fn a_holder_that_stays_keeps_its_lock() {
     let (server, locker, admin) = start().await;
     let guard = locker.lock("k").expire(3 * SECOND).renew().acquire().await.unwrap();
     let seen = listens(&server, &locker, "k").await;
-    let asked = locker.admin().revoke(&seen, "why").grace(SECOND).await.unwrap();
+    let asked = locker.admin().revoke(&seen, "why", SECOND).await.unwrap();
     assert!(matches!(asked, Revoked::NotReleased { waited } if waited >= SECOND), "{asked:?}");
     // It is renewed as before.
     let renewals = admin.command_calls("pexpire");
@@ -112,7 +112,7 @@ async fn a_holder_that_cannot_be_asked_is_named() {
     for (key, kind) in kinds {
         let seen = held(&locker, key).await;
         assert_eq!(seen.holder().kind(), kind, "{key}");
-        let asked = locker.admin().revoke(&seen, "why").await.unwrap();
+        let asked = locker.admin().revoke(&seen, "why", LIMIT).await.unwrap();
         let Revoked::NotListening { remaining } = asked else { panic!("{key}: {asked:?}") };
         assert_eq!(remaining.is_none(), key == "endless");
         assert!(remaining.is_none_or(|rest| rest <= LONG && rest > LONG / 2), "{remaining:?}");
@@ -200,7 +200,7 @@ async fn passes_no_turn_on(url: &str) {
     first.release().await.unwrap();
     let second = second.await.unwrap();
     assert_ne!(held(&operator, "k").await.holder().id(), seen.holder().id());
-    assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
+    assert_eq!(admin.revoke(&seen, "late", LIMIT).await.unwrap(), Revoked::Changed);
     assert!(second.lease().is_held());
     second.release().await.unwrap();
 }
@@ -247,7 +247,7 @@ async fn a_sync_body_hears_that_it_is_asked() {
     let body = tokio::task::spawn_blocking(move || support::works_while_held(&locker));
     until(async || operator.admin().holder("sync").await.unwrap().is_some()).await;
     let seen = listens(&server, &operator, "sync").await;
-    let asked = operator.admin().revoke(&seen, "why").grace(LIMIT).await.unwrap();
+    let asked = operator.admin().revoke(&seen, "why", LIMIT).await.unwrap();
     assert!(matches!(asked, Revoked::Released { .. }), "{asked:?}");
     assert_eq!(body.await.unwrap().unwrap(), 7);
 }

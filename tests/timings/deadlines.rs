@@ -154,8 +154,9 @@ pub(crate) fn leaders() -> Vec<Figure> {
                 "resigned" => workers[number].say("resign"),
                 _ => {
                     let held = locker.admin().holder("k").await.expect("a server");
-                    let request = locker.admin().revoke(&held.expect("a leader"), "step down");
-                    request.await.expect("a server");
+                    let (held, admin) = (held.expect("a leader"), locker.admin());
+                    let asked = admin.revoke(&held, "step down", wait::HANG).await;
+                    asked.expect("a server");
                 }
             }
             leader = leads_other_than(&admin, &leader).await;

@@ -103,7 +103,7 @@ impl Worker {
     async fn spin(&self) -> Option<LockGuard> {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
-            if let Some(guard) = self.locks.lock("stock").try_acquire().await.unwrap() {
+            if let Ok(guard) = self.locks.lock("stock").try_acquire().await {
                 return Some(guard);
             }
             self.retries.fetch_add(1, Ordering::Relaxed);

@@ -41,11 +41,14 @@ fn obey(runtime: &Runtime, locker: &Locker) {
             runtime.block_on(guard.release()).unwrap();
         }
         held = match verb {
-            "hold" => Some(runtime.block_on(request().try_acquire()).unwrap().unwrap()),
-            "try" => runtime.block_on(request().try_acquire()).unwrap_or_else(|error| {
-                println!("error {error}");
-                None
-            }),
+            "hold" => Some(runtime.block_on(request().try_acquire()).unwrap()),
+            "try" => match runtime.block_on(request().try_acquire()) {
+                Err(error) if !error.is_busy() => {
+                    println!("error {error}");
+                    None
+                }
+                tried => tried.ok(),
+            },
             "permit" => Some(runtime.block_on(request().permits(3).acquire()).unwrap()),
             "wait" => Some(runtime.block_on(request().acquire()).unwrap()),
             "all" => {

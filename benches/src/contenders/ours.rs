@@ -39,7 +39,7 @@ impl Contender for Ours {
         let request = self.locker.lock(key);
         match self.order {
             Order::Default => request.acquire().await.expect("a lock"),
-            Order::Once => request.try_acquire().await.expect("an answer").expect("a free lock"),
+            Order::Once => request.try_acquire().await.expect("a free lock"),
             Order::Fair => request.fair().acquire().await.expect("a lock"),
         }
     }
@@ -58,7 +58,7 @@ impl Contender for OnePermit {
 
     async fn acquire(&mut self, key: &str) -> LockGuard {
         let request = self.0.locker.lock(key).permits(3);
-        request.try_acquire().await.expect("an answer").expect("a free permit")
+        request.try_acquire().await.expect("a free permit")
     }
 
     async fn release(&mut self, key: &str, held: LockGuard) {

@@ -74,7 +74,7 @@ async fn each_way_to_write_a_key_excludes_the_others() {
         // In a task of its own, so that it is another caller than a body around it.
         let is_locked = async || {
             let tried = tokio::spawn(locks.lock(&key).try_acquire()).await.unwrap();
-            tried.unwrap().is_none()
+            tried.is_err_and(|error| error.is_busy())
         };
         let others = async { (is_locked().await, is_busy(&server, path)) };
         assert_eq!(under(&locks, path, others).await.unwrap(), (true, true), "{path:?}");

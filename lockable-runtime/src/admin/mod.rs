@@ -31,7 +31,7 @@ pub use self::changes::Changes;
 pub use self::held::HeldLock;
 pub use self::locks::Locks;
 pub use self::process::Process;
-pub use self::revoke::{Forced, Revoke, Revoked};
+pub use self::revoke::{Forced, Revoked};
 pub use self::waiter::Waiter;
 use crate::backend::{Fault, Link};
 use crate::types::error::LockError;

@@ -2,8 +2,7 @@
 //!
 //! See "What overlaps after `force_release`?" in DESIGN.md.
 
-use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +21,7 @@ impl Admin {
     ///
     /// Its body is dropped under the lock, then the lock is released to the next waiter. The holder's call returns
     /// [`is_revoked`](LockError::is_revoked) with this reason, and logs it in one line of at most 200 characters.
-    /// [`Revoke::grace`] limits the wait for the release.
+    /// `grace` limits the wait for the release; 5 s suit most bodies. With zero, the request is sent without a wait.
     ///
     /// # Guarantees
     /// - The request does not take the lock, so no two bodies overlap because of it.
@@ -62,7 +61,7 @@ impl Admin {
     ///
     /// let admin = locker.admin();
     /// if let Some(held) = admin.holder("order:7").await? {
-    ///     match admin.revoke(&held, "migration 42").grace(Duration::from_secs(2)).await? {
+    ///     match admin.revoke(&held, "migration 42", Duration::from_secs(2)).await? {
     ///         Revoked::Released { after } => println!("released after {after:.0?}"),
     ///         Revoked::NotReleased { waited } => println!("still held after {waited:.0?}"),
     ///         Revoked::NotListening { remaining } => println!("ends in {remaining:?}"),
@@ -77,11 +76,37 @@ impl Admin {
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
-    pub fn revoke(&self, held: &HeldLock, reason: impl AsRef<str>) -> Revoke {
-        let admin = self.clone();
-        let held = held.clone();
+    pub async fn revoke(
+        &self,
+        held: &HeldLock,
+        reason: impl AsRef<str>,
+        grace: Duration,
+    ) -> Result<Revoked, LockError> {
         let reason = Reason::new(reason.as_ref());
-        Revoke { admin, held, reason, grace: GRACE }
+        let backend = self.link.backend_here()?;
+        if held.holder().kind() == HolderKind::Ticket {
+            return self.free(held).await;
+        }
+        let may_listen = held.owner.as_ref().is_some_and(|owner| has_process(owner.text()));
+        let patience = if may_listen { LISTENS_WITHIN.min(grace) } else { Duration::ZERO };
+        let start = backend.now();
+        let mut pause = FIRST_PAUSE;
+        let Some(_) = self.still_held(held).await? else { return Ok(Revoked::Changed) };
+        loop {
+            // Asked again, it changes nothing; a message may be lost.
+            let audience = self.send(held, Verb::Revoke, &reason).await?;
+            let seen = self.still_held(held).await?;
+            let waited = backend.now().since(start);
+            let Some(seen) = seen else { return Ok(Revoked::Released { after: waited }) };
+            if audience == Audience::Silence && waited >= patience {
+                return Ok(Revoked::NotListening { remaining: seen.remaining });
+            }
+            if waited >= grace {
+                return Ok(Revoked::NotReleased { waited });
+            }
+            backend.timer(pause.min(grace.saturating_sub(waited))).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        }
     }
 
     /// Takes the lock away from any kind of holder, and passes it on as a release does.
@@ -229,9 +254,6 @@ impl Admin {
     }
 }
 
-/// How long an answer is waited for, unless [`Revoke::grace`] says otherwise.
-const GRACE: Duration = Duration::from_secs(5);
-
 /// A holder listens a second after its grant, once it has connected for that, and about a second after its subscription
 /// has broken, as in a failover. Both take longer on a busy machine.
 const LISTENS_WITHIN: Duration = Duration::from_secs(3);
@@ -241,71 +263,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// It doubles with each look, up to this.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
-
-/// A request to a holder, which is sent when this is awaited; made by [`Admin::revoke`].
-#[must_use = "no request is sent until it is awaited"]
-pub struct Revoke {
-    admin: Admin,
-    held: HeldLock,
-    reason: Reason,
-    grace: Duration,
-}
-
-impl Revoke {
-    /// Limits the wait for the holder's release; 5 s by default.
-    ///
-    /// With zero, the request is sent without a wait for the release.
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
-        self
-    }
-
-    async fn ask(self) -> Result<Revoked, LockError> {
-        let Self { admin, held, reason, grace } = self;
-        let backend = admin.link.backend_here()?;
-        if held.holder().kind() == HolderKind::Ticket {
-            return admin.free(&held).await;
-        }
-        let may_listen = held.owner.as_ref().is_some_and(|owner| has_process(owner.text()));
-        let patience = if may_listen { LISTENS_WITHIN.min(grace) } else { Duration::ZERO };
-        let start = backend.now();
-        let mut pause = FIRST_PAUSE;
-        let Some(_) = admin.still_held(&held).await? else { return Ok(Revoked::Changed) };
-        loop {
-            // Asked again, it changes nothing; a message may be lost.
-            let audience = admin.send(&held, Verb::Revoke, &reason).await?;
-            let seen = admin.still_held(&held).await?;
-            let waited = backend.now().since(start);
-            let Some(seen) = seen else { return Ok(Revoked::Released { after: waited }) };
-            if audience == Audience::Silence && waited >= patience {
-                return Ok(Revoked::NotListening { remaining: seen.remaining });
-            }
-            if waited >= grace {
-                return Ok(Revoked::NotReleased { waited });
-            }
-            backend.timer(pause.min(grace.saturating_sub(waited))).await;
-            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
-        }
-    }
-}
-
-impl IntoFuture for Revoke {
-    type Output = Result<Revoked, LockError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.ask())
-    }
-}
-
-impl fmt::Debug for Revoke {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Revoke")
-            .field("held", &self.held)
-            .field("grace", &self.grace)
-            .finish_non_exhaustive()
-    }
-}
 
 /// The outcome of a request to a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -397,7 +354,7 @@ mod tests {
         let held = admin.holder("k").await.unwrap().unwrap();
         for (grace, waits) in [(60, 3), (1, 1)] {
             let begun = tokio_time();
-            let asked = admin.revoke(&held, "why").grace(Duration::from_secs(grace)).await;
+            let asked = admin.revoke(&held, "why", Duration::from_secs(grace)).await;
             assert!(matches!(asked, Ok(Revoked::NotListening { .. })), "{asked:?}");
             let waited = tokio_time().since(begun).as_millis();
             // The last pause is up to a quarter of a second.
@@ -408,7 +365,6 @@ mod tests {
     #[test]
     fn bounds() {
         fn check<T: Send + Sync + Unpin + 'static>() {}
-        check::<Revoke>();
         check::<Revoked>();
     }
 }

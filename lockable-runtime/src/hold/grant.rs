@@ -14,6 +14,7 @@ use crate::types::options::OnLost;
 pub(crate) type Over = Pin<Box<dyn Future<Output = LockError> + Send>>;
 
 /// One lock that is held, or several.
+#[doc(hidden)]
 pub trait Grant: Sized + Send + 'static {
     /// What the body sees of it.
     type Lease: Clone + Send + Sync + 'static;

@@ -59,8 +59,9 @@ pub fn rechecks_later(mut builder: LockerBuilder, delay: Duration) -> LockerBuil
     builder
 }
 
-impl LockerBuilder {
-    pub(super) fn new() -> Self {
+impl Default for LockerBuilder {
+    /// As [`Locker::builder`].
+    fn default() -> Self {
         Self {
             settings: Settings::default(),
             readers: Readers::default(),
@@ -70,7 +71,9 @@ impl LockerBuilder {
             recheck_delay: Duration::ZERO,
         }
     }
+}
 
+impl LockerBuilder {
     /// Sets the URL of the backend, as [`Locker::connect`] takes it.
     ///
     /// This or [`shared_url`](Self::shared_url) is required.
@@ -246,7 +249,7 @@ impl LockerBuilder {
         self
     }
 
-    /// Sets how long a call may wait before a warning; 30 s by default, `None` switches it off.
+    /// Sets how long a call may wait before a warning; 30 s by default, [`Duration::MAX`] switches it off.
     ///
     /// The call continues to wait, and logs the warning again each time that its wait has doubled, at least once an hour.
     /// Of the calls of a process that wait for one key, one logs it.
@@ -257,8 +260,8 @@ impl LockerBuilder {
     /// The campaigns of [`lead`](crate::LockRequest::lead) log none, because they wait for as long as another leader is at
     /// work. What a call waits for behind a pause, a ticket or a finished run with `once` is logged once: when it begins to wait, or
     /// after the same time if it did not ask by itself.
-    pub fn warn_waited_over(mut self, patience: Option<Duration>) -> Self {
-        self.reporting.waited_over = patience;
+    pub fn warn_waited_over(mut self, patience: Duration) -> Self {
+        self.reporting.waited_over = (patience < Duration::MAX).then_some(patience);
         self
     }
 

@@ -67,7 +67,7 @@ impl Locker {
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
-    pub async fn connect(url: &str) -> Result<Self, LockError> {
+    pub async fn connect(url: impl Into<String>) -> Result<Self, LockError> {
         Self::builder().url(url).connect().await
     }
 
@@ -86,8 +86,8 @@ impl Locker {
     ///
     /// let (one, other) = (Locker::in_memory(), Locker::in_memory());
     /// let _guard = one.lock("order:7").acquire().await?;
-    /// assert!(one.lock("order:7").try_acquire().await?.is_none());
-    /// assert!(other.lock("order:7").try_acquire().await?.is_some());
+    /// assert!(one.lock("order:7").try_acquire().await.is_err_and(|error| error.is_busy()));
+    /// assert!(other.lock("order:7").try_acquire().await.is_ok());
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
@@ -104,7 +104,7 @@ impl Locker {
 
     /// Makes a builder with the default settings.
     pub fn builder() -> LockerBuilder {
-        LockerBuilder::new()
+        LockerBuilder::default()
     }
 
     /// Makes a locker for the URL in `LOCKABLE_URL`, or else in `REDIS_URL`; it connects at its first use.

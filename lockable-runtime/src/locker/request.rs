@@ -298,14 +298,6 @@ impl<K: Keys> LockRequest<K> {
     }
 }
 
-/// `None` where a call that does not wait finds the lock busy.
-pub(super) fn unless_busy<T>(outcome: Result<T, LockError>) -> Result<Option<T>, LockError> {
-    match outcome {
-        Err(error) if error.is_busy() => Ok(None),
-        outcome => outcome.map(Some),
-    }
-}
-
 /// An error that names the key, or the first.
 fn about<K: Keys>(error: LockError, keys: &K) -> LockError {
     match keys.all().first() {
@@ -319,8 +311,7 @@ impl LockRequest {
     ///
     /// While it is done, a call with this option fails with [`is_done`](LockError::is_done), also one that waits:
     /// within a second of the end of the run. Other calls find the lock busy, so a key is either for `once` calls or for
-    /// others. For [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) a lock that is done is
-    /// busy: `None`.
+    /// others.
     ///
     /// [`run`](LockRequest::run) releases the lock as always, whatever its body returns: it does not know what a good
     /// end is. The attribute's option `once` does.
@@ -353,7 +344,7 @@ impl LockRequest {
     /// let locker = lockable_runtime::Locker::connect("memory://").await?;
     /// let first = locker.lock("export").permits(2).acquire().await?;
     /// let second = locker.lock("export").permits(2).acquire().await?;
-    /// assert!(locker.lock("export").permits(2).try_acquire().await?.is_none());
+    /// assert!(locker.lock("export").permits(2).try_acquire().await.is_err_and(|error| error.is_busy()));
     /// # drop((first, second));
     /// # Ok(())
     /// # }
@@ -387,7 +378,7 @@ impl LockRequest {
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// let locker = lockable_runtime::Locker::connect("memory://").await?;
     /// let all = locker.lock("export").all_permits(3).acquire().await?;
-    /// assert!(locker.lock("export").permits(3).try_acquire().await?.is_none());
+    /// assert!(locker.lock("export").permits(3).try_acquire().await.is_err_and(|error| error.is_busy()));
     /// all.release().await?;
     /// # Ok(())
     /// # }
@@ -440,14 +431,17 @@ impl LockRequest {
         tried.granted().map_err(|busy| explain(busy.error()))
     }
 
-    /// Acquires the lock in one try; `None` when another holder has it.
+    /// Acquires the lock in one try; the error [`is_busy`](LockError::is_busy) when another holder has it.
     ///
-    /// The call sends no request if this locker holds the lock, its release has not begun, and the backend
-    /// confirmed the lease less than 0.8 seconds ago. So a lock that is deleted by hand is free for its own process
-    /// at most 0.8 seconds later.
+    /// So `Ok` always means that the lock is held: until its guard is dropped, so give that a name. The call sends no request if this locker holds the lock, its
+    /// release has not begun, and the backend confirmed the lease less than 0.8 seconds ago. So a lock that is deleted
+    /// by hand is free for its own process at most 0.8 seconds later.
     ///
     /// # Errors
     /// - As [`acquire`](LockRequest::acquire), but for the wait limit.
+    /// - [`is_busy`](LockError::is_busy) when another holder has the lock, and
+    ///   [`is_done`](LockError::is_done) when a request with [`once`](LockRequest::once) has nothing to do. Every other
+    ///   error is none of another holder: return it, or a server that is down looks like a busy lock.
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) with [`wait`](LockRequest::wait) or
     ///   [`fair`](LockRequest::fair), which are for calls that wait.
     ///
@@ -458,22 +452,20 @@ impl LockRequest {
     /// ```
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// if let Some(guard) = locker.lock("job:nightly").try_acquire().await? {
-    ///     // … the nightly job …
-    ///     guard.release().await?;
+    /// match locker.lock("job:nightly").try_acquire().await {
+    ///     Ok(guard) => {
+    ///         // … the nightly job …
+    ///         guard.release().await?;
+    ///     }
+    ///     Err(error) if error.is_busy() => {}
+    ///     Err(error) => return Err(error),
     /// }
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
-    pub async fn try_acquire(self) -> Result<Option<LockGuard>, LockError> {
-        let (acquirer, key, terms) = self.trying().checked()?;
-        let start = acquirer.link.backend.now();
-        match acquire(&acquirer, key, &terms, start).await {
-            Ok(tried) => Ok(tried.granted().ok()),
-            Err(error) if error.is_done() => Ok(None),
-            Err(error) => Err(error),
-        }
+    pub async fn try_acquire(self) -> Result<LockGuard, LockError> {
+        self.trying().acquire().await
     }
 
     /// For campaigns, which wait without a limit and renew.
@@ -520,10 +512,9 @@ impl LockRequest {
         Run::new(self.acquire(), body).await
     }
 
-    /// Acquires the lock in one try and runs the body as [`run`](LockRequest::run) does; `None` when another holder
-    /// has the lock.
+    /// Acquires the lock in one try and runs the body as [`run`](LockRequest::run) does.
     ///
-    /// In that case the body is never polled.
+    /// When another holder has the lock, the body is never polled, and the error [`is_busy`](LockError::is_busy).
     ///
     /// # Errors
     /// As [`try_acquire`](LockRequest::try_acquire), and as [`run`](LockRequest::run) once the lock is
@@ -540,14 +531,14 @@ impl LockRequest {
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
     /// let _other = locker.lock("job:nightly").acquire().await?;
-    /// let rows = locker.lock("job:nightly").try_run(async { 41 + 1 }).await?;
-    /// assert_eq!(rows, None);
+    /// let rows = locker.lock("job:nightly").try_run(async { 41 + 1 }).await;
+    /// assert!(rows.unwrap_err().is_busy());
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
-    pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
-        unless_busy(Run::new(self.trying().acquire(), body).await)
+    pub async fn try_run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
+        self.trying().run(body).await
     }
 }
 

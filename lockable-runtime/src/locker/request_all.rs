@@ -4,8 +4,8 @@ use std::future::Future;
 
 use crate::hold::run::Run;
 use crate::hold::set::LockSet;
-use crate::locker::acquire::{Tried, acquire_all};
-use crate::locker::request::{Acquire, LockRequest, unless_busy};
+use crate::locker::acquire::acquire_all;
+use crate::locker::request::{Acquire, LockRequest};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 
@@ -53,15 +53,20 @@ impl LockRequest<Vec<LockKey>> {
     /// ```
     pub async fn acquire(self) -> Result<LockSet, LockError> {
         let explain = self.explain();
-        self.ask().await?.granted().map_err(|busy| explain(busy.error()))
+        let (acquirer, keys, terms) = self.checked()?;
+        // Boxed, because it is far larger than a call for one lock.
+        let tried = Box::pin(acquire_all(&acquirer, keys, &terms)).await;
+        tried.and_then(|tried| tried.granted().map_err(|busy| busy.error())).map_err(explain)
     }
 
-    /// Acquires all of the locks in one try; `None` when another holder has one of them.
+    /// Acquires all of the locks in one try; the error [`is_busy`](LockError::is_busy) when another holder has one of
+    /// them.
     ///
     /// The call tries one key after the other, in the order of their texts, and releases what it has before it
-    /// returns `None`. So of calls that overlap one has all of its locks.
+    /// returns. So of calls that overlap one has all of its locks.
     ///
     /// # Errors
+    /// - [`is_busy`](LockError::is_busy) when another holder has one of the locks.
     /// - As [`acquire`](LockRequest::<Vec<LockKey>>::acquire), but for the wait limit.
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) with [`wait`](LockRequest::wait) or
     ///   [`fair`](LockRequest::fair), which are for calls that wait.
@@ -74,22 +79,14 @@ impl LockRequest<Vec<LockKey>> {
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
     /// let _other = locker.lock("account:7").acquire().await?;
-    /// let locks = locker.lock_all(["account:3", "account:7"]).try_acquire().await?;
-    /// assert!(locks.is_none());
+    /// let locks = locker.lock_all(["account:3", "account:7"]).try_acquire().await;
+    /// assert!(locks.unwrap_err().is_busy());
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
-    pub async fn try_acquire(self) -> Result<Option<LockSet>, LockError> {
-        Ok(self.trying().ask().await?.granted().ok())
-    }
-
-    /// Acquires as the terms say.
-    async fn ask(self) -> Result<Tried<LockSet>, LockError> {
-        let explain = self.explain();
-        let (acquirer, keys, terms) = self.checked()?;
-        // Boxed, because it is far larger than a call for one lock.
-        Box::pin(acquire_all(&acquirer, keys, &terms)).await.map_err(explain)
+    pub async fn try_acquire(self) -> Result<LockSet, LockError> {
+        self.trying().acquire().await
     }
 
     /// Acquires all of the locks, runs the body while all leases are held, and releases.
@@ -110,10 +107,9 @@ impl LockRequest<Vec<LockKey>> {
         Run::new(self.acquire(), body).await
     }
 
-    /// Acquires all of the locks in one try and runs the body as [`run`](LockRequest::<Vec<LockKey>>::run) does; `None`
-    /// when another holder has one of them.
+    /// Acquires all of the locks in one try and runs the body as [`run`](LockRequest::<Vec<LockKey>>::run) does.
     ///
-    /// In that case the body is never polled.
+    /// When another holder has one of them, the body is never polled, and the error [`is_busy`](LockError::is_busy).
     ///
     /// # Errors
     /// As [`try_acquire`](LockRequest::<Vec<LockKey>>::try_acquire), and as
@@ -124,8 +120,8 @@ impl LockRequest<Vec<LockKey>> {
     ///
     /// # Cancel safety
     /// As [`run`](LockRequest::<Vec<LockKey>>::run).
-    pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
-        unless_busy(Run::new(self.trying().acquire(), body).await)
+    pub async fn try_run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
+        self.trying().run(body).await
     }
 }
 

@@ -145,7 +145,7 @@
 //! let locker = Locker::builder()
 //!     .url("memory://")
 //!     .redact_keys()
-//!     .warn_waited_over(Some(Duration::from_secs(2)))
+//!     .warn_waited_over(Duration::from_secs(2))
 //!     .connect()
 //!     .await?;
 //! let _held = locker.lock("mail:ada@example.org").acquire().await?;

@@ -139,9 +139,9 @@ impl TestLocks {
     ///
     /// let locks = TestLocks::new();
     /// let others = locks.hold_permits("export", 2);
-    /// assert!(locks.locker().lock("export").permits(2).try_acquire().await.unwrap().is_none());
+    /// assert!(locks.locker().lock("export").permits(2).try_acquire().await.unwrap_err().is_busy());
     /// drop(others);
-    /// assert!(locks.locker().lock("export").permits(2).try_acquire().await.unwrap().is_some());
+    /// assert!(locks.locker().lock("export").permits(2).try_acquire().await.is_ok());
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
     /// ```

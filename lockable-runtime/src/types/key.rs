@@ -140,6 +140,7 @@ impl Display for LockKey {
 }
 
 /// What a request is for: one key, or several.
+#[doc(hidden)]
 pub trait Keys {
     /// All of them, as they are written: at least one.
     fn all(&self) -> &[LockKey];

@@ -28,7 +28,7 @@ async fn the_map_of_a_node_that_is_cut_off_is_not_believed() {
     let asked = doors.count(0, &question);
     let listed = locker.admin().locks().matching("none").next().await;
     assert!(doors.count(0, &question) > asked);
-    assert!(locker.lock(&key).try_acquire().await.unwrap().is_none());
+    assert!(locker.lock(&key).try_acquire().await.unwrap_err().is_busy());
     assert_eq!(doors.count(0, &Cue::of(["SET"]).about(&key)), 0, "a request leads astray");
     let error = listed.expect("most nodes are away").unwrap_err();
     assert!(error.is_unavailable(), "{error}");

@@ -22,7 +22,7 @@ async fn a_frozen_master_costs_no_lease_and_is_left() {
     cluster.promoted(replica).await;
     cluster.set_node_timeout(LIMIT);
     // One request, of which the answer comes within the deadline.
-    locker.lock(&free).try_acquire().await.unwrap().unwrap().release().await.unwrap();
+    locker.lock(&free).try_acquire().await.unwrap().release().await.unwrap();
     before.resume();
     let again = locker.lock(&free).acquire().await.unwrap();
     renewed(&guard).await;

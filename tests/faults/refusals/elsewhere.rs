@@ -28,7 +28,7 @@ fn url_in(error: &LockError) -> String {
 }
 
 async fn locks(url: &str) {
-    connect_ample(url).await.lock("k").try_run(async {}).await.unwrap().unwrap();
+    connect_ample(url).await.lock("k").try_run(async {}).await.unwrap();
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn a_wrong_login_at_sentinels_is_refused() {
     let credentials = Credentials::password("right");
     // They have priority over those of the URL.
     let locker = ample(&wrong).sentinel_credentials(credentials).connect().await.unwrap();
-    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap();
 }
 
 /// A password of the servers that is wrong is one of the servers, not of the Sentinels.

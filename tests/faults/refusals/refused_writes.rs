@@ -94,7 +94,7 @@ async fn a_server_busy_with_a_script_is_unavailable() {
     is_unavailable(&locker, "BUSY").await;
     admin.command::<()>(&["SCRIPT", "KILL"]);
     script.join().unwrap();
-    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap();
 }
 
 #[rstest]
@@ -113,7 +113,7 @@ async fn a_server_is_unavailable_as_long_as_its_settings_say(
     admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     is_unavailable(&locker, words).await;
     admin.command::<()>(&["CONFIG", "SET", setting, mended]);
-    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap();
 }
 
 async fn is_unavailable(locker: &Locker, words: &str) {

@@ -45,7 +45,7 @@ async fn an_unneeded_password_is_not_shown() {
     let server = Server::start();
     match ample(&server.url_with("", PASSWORD, 0)).connect().await {
         // The default user of a server without passwords takes any.
-        Ok(locker) => locker.lock("k").try_run(async {}).await.unwrap().unwrap(),
+        Ok(locker) => locker.lock("k").try_run(async {}).await.unwrap(),
         Err(error) => assert_refused(&error, "password"),
     }
 }
@@ -64,7 +64,7 @@ async fn a_changed_password_is_refused_at_the_next_connection() {
 async fn a_user_who_may_not_name_scripts_can_lock() {
     let server = server_without(&["+script|exists", "+evalsha"]);
     let locker = connect_ample(&url(&server)).await;
-    locker.lock("k").try_acquire().await.unwrap().unwrap().release().await.unwrap();
+    locker.lock("k").try_acquire().await.unwrap().release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);
 }
 
@@ -154,7 +154,7 @@ async fn without_the_right_to_count_listeners_a_free_permit_goes_to_a_try() {
     let locker = connect_ample(&url(&server)).await;
     let entry = "300000 0123456789abcdef.1";
     server.admin().command::<()>(&["RPUSH", "lockable:queue:#:disLock:{k}", entry]);
-    let permit = locker.lock("k").permits(2).try_acquire().await.unwrap();
+    let permit = locker.lock("k").permits(2).try_acquire().await;
     permit.expect("it is free").release().await.unwrap();
 }
 

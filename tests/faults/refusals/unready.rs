@@ -204,7 +204,7 @@ async fn a_server_out_of_memory_caches_the_scripts() {
 
 /// No script is sent whole.
 async fn pair_by_names(server: &Server, locker: &Locker) {
-    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap();
     let admin = server.admin();
     admin.reset_statistics();
     locker.lock("other").run(async {}).await.unwrap();

@@ -117,10 +117,10 @@ async fn leases_on_a_server_that_was_left_are_lost() {
     let new = Server::start();
     proxy.redirect(&new);
     old.admin().command::<()>(&["CLIENT", "KILL", "ID", &oldest_of_two(&old)]);
-    let other = locker.lock("other").try_acquire().await.unwrap().unwrap();
+    let other = locker.lock("other").try_acquire().await.unwrap();
     let error = wait::ends(guard.lease().lost()).await;
     assert!(error.is_lost(), "{error}");
-    let next = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    let next = locker.lock("k").try_acquire().await.unwrap();
     for guard in [other, next] {
         guard.release().await.unwrap();
     }

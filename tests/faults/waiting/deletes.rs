@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockable_runtime::admin::Forced;
+use lockable_runtime::admin::{Forced, Revoked};
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Server, wait};
 use tokio::task::JoinSet;
@@ -192,7 +192,10 @@ async fn a_revoked_holder_of_a_marked_lock_hands_it_off() {
     let waiter = in_queue(&server, &others).await;
     let admin = others.admin();
     let held = admin.holder("k").await.unwrap().unwrap();
-    admin.revoke(&held, "stuck").grace(LONG).await.unwrap();
+    // A holder listens a little after its grant.
+    let is_released =
+        async || matches!(admin.revoke(&held, "stuck", LONG).await, Ok(Revoked::Released { .. }));
+    wait::until_async(LIMIT, is_released).await;
     assert!(body.await.unwrap().unwrap_err().is_revoked());
     is_served_last(&server, waiter).await;
 }

@@ -56,7 +56,7 @@ async fn lockers_of_two_namespaces_exclude_each_other() {
     let locker = |namespace| rechecking(&server.url()).namespace(namespace).connect();
     let (one, other) = (locker("lockable").await.unwrap(), locker("other").await.unwrap());
     let guard = one.lock("k").acquire().await.unwrap();
-    assert!(other.lock("k").try_acquire().await.unwrap().is_none());
+    assert!(other.lock("k").try_acquire().await.unwrap_err().is_busy());
     let waiter = waiter(&other, "k");
     queues(&server, "other", 1).await;
     guard.release().await.unwrap();

@@ -85,7 +85,7 @@ async fn a_late_wake_up_brings_a_newer_fencing_token() {
     guard.release().await.unwrap();
     let kept = admin.get(KEY).unwrap();
     admin.del(KEY);
-    let between = between.lock("k").try_acquire().await.unwrap().unwrap();
+    let between = between.lock("k").try_acquire().await.unwrap();
     let token = between.lease().fencing_token();
     between.release().await.unwrap();
     admin.set(KEY, &kept);

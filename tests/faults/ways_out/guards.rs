@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::thread;
 
-use lockable_runtime::{LockGuard, Locker};
+use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::Server;
 use rstest::rstest;
 
@@ -77,7 +77,7 @@ async fn an_overtaken_guard_leaves_the_other_lock_alone() {
     admin.set(KEY, "theirs");
     drop(guard);
     // The drop's release goes before the next call on the same key.
-    assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
+    assert!(locker.lock("k").try_acquire().await.unwrap_err().is_busy());
     assert_eq!(admin.get(KEY).as_deref(), Some("theirs"));
 }
 
@@ -85,8 +85,8 @@ async fn an_overtaken_guard_leaves_the_other_lock_alone() {
 async fn a_call_after_a_dropped_guard_needs_one_try() {
     let (server, locker) = server_and_locker().await;
     for turn in 0..200 {
-        let guard = locker.lock("k").try_acquire().await.unwrap();
-        drop(guard.unwrap_or_else(|| panic!("busy at turn {turn}")));
+        let guard = locker.lock("k").try_acquire().await;
+        drop(guard.unwrap_or_else(|error| panic!("{error} at turn {turn}")));
     }
     freed(&server).await;
 }
@@ -97,7 +97,7 @@ async fn a_call_after_a_drop_elsewhere_needs_one_try() {
     let (_server, locker) = server_and_locker().await;
     for turn in 0..100 {
         let guard = acquire_elsewhere(&locker).await;
-        let guard = guard.unwrap_or_else(|| panic!("busy at turn {turn}"));
+        let guard = guard.unwrap_or_else(|error| panic!("{error} at turn {turn}"));
         if turn % 2 == 0 {
             thread::spawn(move || drop(guard)).join().unwrap();
         } else {
@@ -106,9 +106,9 @@ async fn a_call_after_a_drop_elsewhere_needs_one_try() {
     }
 }
 
-async fn acquire_elsewhere(locker: &Locker) -> Option<LockGuard> {
+async fn acquire_elsewhere(locker: &Locker) -> Result<LockGuard, LockError> {
     let call = locker.lock("k").try_acquire();
-    tokio::spawn(call).await.unwrap().unwrap()
+    tokio::spawn(call).await.unwrap()
 }
 
 async fn held() -> (Server, LockGuard) {

@@ -207,7 +207,7 @@ async fn operates(url: &str, call: tokio::task::JoinHandle<Result<(), LockError>
     let asked = async || {
         let held = admin.holder("k").await.unwrap().unwrap();
         // Its process listens a second after it has the lock.
-        matches!(admin.revoke(&held, "tried").grace(LIMIT).await.unwrap(), Revoked::Released { .. })
+        matches!(admin.revoke(&held, "tried", LIMIT).await.unwrap(), Revoked::Released { .. })
     };
     until(asked).await;
     assert!(call.await.unwrap().unwrap_err().is_revoked());

@@ -88,7 +88,11 @@ async fn a_holder_that_may_not_listen_is_named() {
         lines.any(|line| line.contains(&format!("rejected_calls={count},")))
     };
     until(async || refused(1)).await;
-    let asked = operator.admin().revoke(&held(&operator, "k").await, "why").await.unwrap();
+    let asked = operator
+        .admin()
+        .revoke(&held(&operator, "k").await, "why", Duration::from_secs(5))
+        .await
+        .unwrap();
     assert!(matches!(asked, Revoked::NotListening { remaining: Some(_) }), "{asked:?}");
     assert!(guard.lease().is_held());
     guard.release().await.unwrap();
@@ -116,8 +120,7 @@ async fn a_process_listens_at_one_node_of_a_cluster() {
         for (guard, key) in guards {
             let seen = held(&operator, &key).await;
             // Not each node knows that the process listens.
-            let asked =
-                operator.admin().revoke(&seen, "why").grace(Duration::from_millis(50)).await;
+            let asked = operator.admin().revoke(&seen, "why", Duration::from_millis(50)).await;
             assert!(matches!(asked, Ok(Revoked::NotReleased { .. })), "{asked:?}");
             ask(&operator, &seen, guard).await;
         }

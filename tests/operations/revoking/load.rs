@@ -82,7 +82,7 @@ async fn ask(load: &Load, operator: &Locker, key: usize) -> bool {
         return false;
     };
     load.asked.lock().unwrap()[key] = Some(now());
-    match operator.admin().revoke(&seen, "why").grace(LIMIT).await.unwrap() {
+    match operator.admin().revoke(&seen, "why", LIMIT).await.unwrap() {
         Revoked::Released { .. } => true,
         Revoked::Changed => false,
         other => panic!("{other:?}"),

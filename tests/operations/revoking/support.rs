@@ -35,7 +35,7 @@ pub(super) async fn listener(url: &str, operator: &Locker, key: &str) -> Locker 
 pub(super) async fn stopped(operator: &Locker, seen: &HeldLock, guard: &LockGuard) {
     let admin = operator.admin();
     until(async || {
-        admin.revoke(seen, "why").grace(Duration::ZERO).await.unwrap();
+        admin.revoke(seen, "why", Duration::ZERO).await.unwrap();
         !guard.lease().is_held()
     })
     .await;
@@ -56,7 +56,7 @@ pub(super) fn works_while_held(locks: &Locker) -> Result<u8, LockError> {
 /// Asks the holder of what was seen, who lets go of it.
 pub(super) async fn ask(operator: &Locker, seen: &HeldLock, guard: LockGuard) {
     let admin = operator.admin();
-    let asking = async { admin.revoke(seen, "why").grace(LIMIT).await.unwrap() };
+    let asking = async { admin.revoke(seen, "why", LIMIT).await.unwrap() };
     let let_go = async {
         let error =
             tokio::time::timeout(2 * LIMIT, guard.lease().lost()).await.expect("it hears of it");

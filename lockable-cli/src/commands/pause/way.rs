@@ -111,7 +111,7 @@ impl Way<'_> {
 
     async fn ask(&self, held: &HeldLock, grace: Duration) -> Result<(), Failure> {
         let first = FirstLook::at(held.clone());
-        let asked = self.admin.revoke(held, self.reason).grace(grace).await?;
+        let asked = self.admin.revoke(held, self.reason, grace).await?;
         stopped(self.admin, &first, self.connection, asked, (self.length, self.reason)).await
     }
 }

@@ -207,7 +207,7 @@ async fn ended(
         return Answered::Forced(lock, forced);
     };
     let first = FirstLook::at(lock.clone());
-    let asked = admin.revoke(&lock, &reason).grace(grace).await;
+    let asked = admin.revoke(&lock, &reason, grace).await;
     Answered::Asked(first, asked)
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn release(
         force(&admin, &held, &reason, arguments.delay).await?
     } else {
         let first = FirstLook::at(held.clone());
-        let asked = admin.revoke(&held, &reason).grace(arguments.grace.0).await?;
+        let asked = admin.revoke(&held, &reason, arguments.grace.0).await?;
         let forced = |held: &HeldLock| typed::forced(held.holder().id());
         answer(&admin, &first, connection, asked, forced).await?
     };

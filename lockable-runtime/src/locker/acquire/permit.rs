@@ -168,9 +168,9 @@ mod tests {
         let _kept = short().await;
         // A line asks within a second.
         let waiting = permit().wait(4 * expire).acquire().await.unwrap();
-        let tried = permit().try_acquire().await.unwrap();
-        assert!(tried.is_some() && waiting.lease().is_held());
-        assert!(permit().try_acquire().await.unwrap().is_none(), "these two hold both");
+        let tried = permit().try_acquire().await;
+        assert!(tried.is_ok() && waiting.lease().is_held());
+        assert!(permit().try_acquire().await.unwrap_err().is_busy(), "these two hold both");
     }
 
     /// Goal: a lane that is found free by the next look only.
@@ -192,9 +192,9 @@ mod tests {
         slow.release_takes.store(100, Relaxed);
         let all = || locker.lock("k").all_permits(2);
         drop(all().acquire().await.unwrap());
-        drop(locker.lock("k").permits(2).try_acquire().await.unwrap().unwrap());
-        drop(all().try_acquire().await.unwrap().unwrap());
-        assert!(all().try_acquire().await.unwrap().is_some());
+        drop(locker.lock("k").permits(2).try_acquire().await.unwrap());
+        drop(all().try_acquire().await.unwrap());
+        assert!(all().try_acquire().await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -205,7 +205,7 @@ mod tests {
         let _both = [permit().acquire().await.unwrap(), permit().acquire().await.unwrap()];
         drop(locker.lock("other").acquire().await.unwrap());
         let start = locker.link().backend.now();
-        assert!(permit().try_acquire().await.unwrap().is_none());
+        assert!(permit().try_acquire().await.unwrap_err().is_busy());
         assert_eq!(locker.link().backend.now(), start);
     }
 
