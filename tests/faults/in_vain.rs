@@ -248,5 +248,5 @@ async fn a_wait_limit_of_zero_asks_nothing_behind_others() {
 }
 
 async fn is_busy(locker: &Locker) -> bool {
-    locker.lock("k").try_acquire().await.unwrap_err().is_busy()
+    locker.lock("k").try_acquire().await.is_err_and(|error| error.is_busy())
 }
