@@ -8,30 +8,58 @@ use std::fs;
 use public_api::{Builder, PublicApi, PublicItem};
 
 use crate::check::Outcome;
-use crate::{lint, rustdoc, workspace};
+use crate::{rustdoc, shell, workspace};
 
 /// Fails with the difference when the list is not what the code says, of which the check before this one has made
 /// the documentation.
 pub(crate) fn check() -> Result<Outcome, String> {
-    compare(&workspace::read(LIST)?, &generated()?)
+    compare(&workspace::read(LIST)?, &all()?)
 }
 
 /// `cargo xtask api`: writes the list again.
 pub(crate) fn write() -> Result<bool, String> {
-    lint::document(&["--package", "lockable-runtime"])?;
-    let list = generated()?;
+    let default = with(&[])?;
+    let mut sections = vec![("by default".to_owned(), default.clone())];
+    for feature in workspace::features("lockable-runtime")? {
+        let lines = with(&["--features", &feature])?;
+        sections.push((format!("with `{feature}`"), lines));
+    }
+    sections.push(("with several of them".to_owned(), with(&["--all-features"])?));
+    let list = in_sections(sections);
     fs::write(workspace::root().join(LIST), &list).map_err(|error| format!("{LIST}: {error}"))?;
     println!("{} lines in {LIST}", list.lines().count());
     Ok(true)
 }
 
-fn generated() -> Result<String, String> {
-    let source = workspace::read("lockable-runtime/src/lib.rs")?;
-    let lines = items(&public_api()?).into_iter().chain(options(&source));
-    Ok(lines.map(|line| line + "\n").collect())
+/// What is public with these features beside the default ones.
+fn with(features: &[&str]) -> Result<Vec<String>, String> {
+    let mut cargo = shell::cargo(&["doc", "--no-deps", "--package", "lockable-runtime"]);
+    // Links to what these features leave out lead nowhere.
+    let cargo =
+        rustdoc::as_on_docs_rs(cargo.args(features))?.env("RUSTDOCFLAGS", "--cap-lints=allow");
+    shell::output(cargo)?;
+    all()
 }
 
-/// What is public with all features, without the items under `#[doc(hidden)]`.
+/// Each line once, in the first section that has it: the default features are the first.
+fn in_sections(sections: Vec<(String, Vec<String>)>) -> String {
+    let (mut seen, mut list) = (HashSet::new(), String::new());
+    for (name, lines) in sections {
+        let lines: Vec<_> = lines.into_iter().filter(|line| seen.insert(line.clone())).collect();
+        if !lines.is_empty() {
+            list += &format!("{HEADING}{name}\n{}\n", lines.join("\n"));
+        }
+    }
+    list
+}
+
+/// What the documentation has that was made last.
+fn all() -> Result<Vec<String>, String> {
+    let source = workspace::read("lockable-runtime/src/lib.rs")?;
+    Ok(items(&public_api()?).into_iter().chain(options(&source)).collect())
+}
+
+/// What is public with the features of the documentation, without the items under `#[doc(hidden)]`.
 fn public_api() -> Result<PublicApi, String> {
     let json = workspace::target().join("doc").join(rustdoc::JSON);
     let api = Builder::from_rustdoc_json(json);
@@ -80,9 +108,9 @@ fn option(row: &str) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-fn compare(listed: &str, actual: &str) -> Result<Outcome, String> {
-    let (before, after): (BTreeSet<_>, BTreeSet<_>) =
-        (listed.lines().collect(), actual.lines().collect());
+fn compare(listed: &str, actual: &[String]) -> Result<Outcome, String> {
+    let before: BTreeSet<_> = listed.lines().filter(|line| !line.starts_with(HEADING)).collect();
+    let after: BTreeSet<_> = actual.iter().map(String::as_str).collect();
     let gone = before.difference(&after).map(|line| format!("- {line}"));
     let new = after.difference(&before).map(|line| format!("+ {line}"));
     let changes: Vec<_> = gone.chain(new).collect();
@@ -91,6 +119,9 @@ fn compare(listed: &str, actual: &str) -> Result<Outcome, String> {
     }
     Err(format!("{}\nrun `cargo xtask api` and commit its list", changes.join("\n")))
 }
+
+/// Before the name of a section.
+const HEADING: &str = "## ";
 
 const LIST: &str = "lockable-runtime/public-api.txt";
 
@@ -108,13 +139,22 @@ const NOISE: [&str; 7] = [
 
 #[cfg(test)]
 mod tests {
-    use super::{compare, options};
+    use super::{compare, in_sections, options};
 
     #[test]
     fn a_difference_shows_both_sides_and_the_command() {
-        assert!(compare("a\nb\n", "b\na\n").is_ok());
-        let report = compare("a\nb\n", "b\nc\n").err().unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(str::to_owned);
+        assert!(compare("## by default\na\nb\n", &[b.clone(), a]).is_ok());
+        let report = compare("a\nb\n", &[b, c]).err().unwrap();
         assert_eq!(report, "- a\n+ c\nrun `cargo xtask api` and commit its list");
+    }
+
+    #[test]
+    fn a_line_is_in_the_first_section_that_has_it() {
+        let lines = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let sections = [("x", "a b"), ("y", "a c"), ("z", "b c")];
+        let sections = sections.map(|(name, text)| (name.to_owned(), lines(text)));
+        assert_eq!(in_sections(sections.into()), "## x\na\nb\n## y\nc\n");
     }
 
     #[test]
