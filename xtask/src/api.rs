@@ -47,7 +47,7 @@ fn in_sections(sections: Vec<(String, Vec<String>)>) -> String {
     for (name, lines) in sections {
         let lines: Vec<_> = lines.into_iter().filter(|line| seen.insert(line.clone())).collect();
         if !lines.is_empty() {
-            list += &format!("{HEADING}{name}\n{}\n", lines.join("\n"));
+            list.extend([HEADING, &name, "\n", &lines.join("\n"), "\n"]);
         }
     }
     list
