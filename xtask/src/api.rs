@@ -16,10 +16,19 @@ pub(crate) fn check() -> Result<Outcome, String> {
     compare(&workspace::read(LIST)?, &all()?)
 }
 
+/// The same for what the default features give, which is the first section.
+pub(crate) fn check_default() -> Result<Outcome, String> {
+    compare(by_default(&workspace::read(LIST)?), &with(&[])?)
+}
+
+fn by_default(list: &str) -> &str {
+    let mut sections = list.split(HEADING);
+    sections.find_map(|section| section.strip_prefix(DEFAULT)).unwrap_or_default().trim_start()
+}
+
 /// `cargo xtask api`: writes the list again.
 pub(crate) fn write() -> Result<bool, String> {
-    let default = with(&[])?;
-    let mut sections = vec![("by default".to_owned(), default.clone())];
+    let mut sections = vec![(DEFAULT.to_owned(), with(&[])?)];
     for feature in workspace::features("lockable-runtime")? {
         let lines = with(&["--features", &feature])?;
         sections.push((format!("with `{feature}`"), lines));
@@ -123,6 +132,8 @@ fn compare(listed: &str, actual: &[String]) -> Result<Outcome, String> {
 /// Before the name of a section.
 const HEADING: &str = "## ";
 
+const DEFAULT: &str = "by default";
+
 const LIST: &str = "lockable-runtime/public-api.txt";
 
 /// Traits of the compiler's own, a type that changes with the version of pin-project-lite, the traits
@@ -139,7 +150,7 @@ const NOISE: [&str; 7] = [
 
 #[cfg(test)]
 mod tests {
-    use super::{compare, in_sections, options};
+    use super::{by_default, compare, in_sections, options};
 
     #[test]
     fn a_difference_shows_both_sides_and_the_command() {
@@ -155,6 +166,12 @@ mod tests {
         let sections = [("x", "a b"), ("y", "a c"), ("z", "b c")];
         let sections = sections.map(|(name, text)| (name.to_owned(), lines(text)));
         assert_eq!(in_sections(sections.into()), "## x\na\nb\n## y\nc\n");
+    }
+
+    #[test]
+    fn the_default_section_ends_where_the_next_begins() {
+        assert_eq!(by_default("## by default\na\nb\n## with `y`\nc\n"), "a\nb\n");
+        assert_eq!(by_default("a\n"), "");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "documentation", needs: Needs::More, run: documentation },
     Check { name: "badges of features", needs: Needs::Pages, run: packages::badges },
     Check { name: "public API", needs: Needs::Pages, run: api::check },
+    // It writes other pages, so it comes behind those that read them.
+    Check { name: "public API by default", needs: Needs::More, run: api::check_default },
     Check { name: "features one by one", needs: Needs::More, run: features },
     Check { name: "asked without `admin`", needs: Needs::More, run: asked_to_stop },
     Check { name: "other platforms", needs: Needs::More, run: other_platforms },
@@ -49,14 +51,10 @@ fn clippy_for(what: &[&str]) -> Result<Outcome, String> {
     with_cargo("clippy", &[what, &["--", "-D", "warnings"]].concat())
 }
 
-fn documentation() -> Result<Outcome, String> {
-    document(&["--workspace"])
-}
-
 /// As docs.rs builds it.
-pub(crate) fn document(packages: &[&str]) -> Result<Outcome, String> {
-    let mut cargo = shell::cargo(&["doc", "--no-deps", "--all-features"]);
-    silent(rustdoc::as_on_docs_rs(cargo.args(packages))?)
+fn documentation() -> Result<Outcome, String> {
+    let mut cargo = shell::cargo(&["doc", "--no-deps", "--workspace", "--all-features"]);
+    silent(rustdoc::as_on_docs_rs(&mut cargo)?)
 }
 
 /// A feature alone shows what another one hides: an unused import, a missing dependency.

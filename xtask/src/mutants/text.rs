@@ -135,6 +135,9 @@ mod tests {
         let part = text.replace("[no]", "if no {");
         let problems = check(&[Mutant::parse("a-bug", &part).unwrap()]).unwrap_err();
         assert!(problems.contains("a-bug: a text is a part of a block or of a call"), "{problems}");
+        let declares = text.replace("[no]", "let no = 1;");
+        let problems = check(&[Mutant::parse("a-bug", &declares).unwrap()]).unwrap_err();
+        assert!(problems.contains("a-bug: a text is a part of a block"), "{problems}");
         for unknown in ["after", "before"] {
             assert!(Mutant::parse("a-bug", &text.replace(unknown, "then")).is_none());
         }
