@@ -130,11 +130,13 @@ impl Life {
 async fn is_free(locks: &TestLocks, key: &str, start: Instant) -> u64 {
     loop {
         sleep(STEP).await;
-        let acquired = locks.locker().lock(key).try_acquire().await.ok();
-        if let Some(guard) = acquired {
-            let at = since(start);
-            guard.release().await.ok();
-            return at;
+        match locks.locker().lock(key).try_acquire().await {
+            Err(error) => assert!(error.is_busy(), "{error}"),
+            Ok(guard) => {
+                let at = since(start);
+                guard.release().await.expect("memory answers");
+                return at;
+            }
         }
     }
 }

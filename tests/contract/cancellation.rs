@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use lockable_runtime::Locker;
+use lockable_tests::unless_busy;
 use tokio::task::yield_now;
 
 use crate::fixture::{AMPLE, KEY, NAME, Store, assert_quiet, hold};
@@ -96,7 +97,7 @@ async fn a_runtime_that_ends_in_the_middle_leaves_nothing(store: &Store) {
         };
         std::thread::scope(|scope| scope.spawn(interrupted).join().unwrap());
         // What was sent may land after its first release, on another connection, was tried.
-        while locker.lock(KEY).try_acquire().await.is_err_and(|error| error.is_busy()) {
+        while unless_busy(locker.lock(KEY).try_acquire().await).is_none() {
             store.eventually(|| !store.has(NAME)).await;
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, LockRequest, Locker};
-use lockable_tests::Sections;
+use lockable_tests::{Sections, unless_busy};
 use tokio::task::{JoinSet, yield_now};
 
 use crate::fixture::{AMPLE, KEY, NAME, Store, hold};
@@ -41,7 +41,7 @@ async fn of_many_tries_at_once_one_gets_the_lock(store: &Store) {
         let mut tries = JoinSet::new();
         for task in 0..TASKS {
             let request = lockers[task % 2].lock(KEY);
-            tries.spawn(async move { request.try_acquire().await.ok() });
+            tries.spawn(async move { unless_busy(request.try_acquire().await) });
         }
         let granted = tries.join_all().await.into_iter().flatten().collect::<Vec<_>>();
         assert_eq!(granted.len(), 1);
@@ -134,7 +134,7 @@ async fn work(task: usize, locker: &Locker, sections: &Sections) {
 #[expect(clippy::disallowed_methods, reason = "nothing says when a try would succeed")]
 async fn next_grant(request: impl Fn() -> LockRequest) -> LockGuard {
     loop {
-        if let Ok(guard) = request().try_acquire().await {
+        if let Some(guard) = unless_busy(request().try_acquire().await) {
             return guard;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;

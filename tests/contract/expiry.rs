@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockable_tests::wait;
+use lockable_tests::{unless_busy, wait};
 use tokio::time::Instant;
 
 use crate::fixture::{AMPLE, KEY, NAME, Store, hold, hold_shortly};
@@ -20,7 +20,7 @@ async fn a_valid_lease_excludes_every_other_holder(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let first = hold_shortly(store, &locker).await;
     let second = loop {
-        if let Ok(second) = other.lock(KEY).try_acquire().await {
+        if let Some(second) = unless_busy(other.lock(KEY).try_acquire().await) {
             break second;
         }
         // Where the fixture controls time, it passes only here.

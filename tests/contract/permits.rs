@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockErrorKind, LockGuard, LockRequest, Locker};
-use lockable_tests::Sections;
 use lockable_tests::sections::renewed;
+use lockable_tests::{Sections, unless_busy};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
@@ -53,8 +53,7 @@ fn one_of(locker: &Locker, permits: u32) -> LockRequest {
 }
 
 async fn take(locker: &Locker, permits: u32) -> Option<LockGuard> {
-    let tried = one_of(locker, permits).try_acquire().await;
-    tried.inspect_err(|error| assert!(error.is_busy(), "{error}")).ok()
+    unless_busy(one_of(locker, permits).try_acquire().await)
 }
 
 async fn take_all(locker: &Locker, permits: u32) -> Vec<LockGuard> {

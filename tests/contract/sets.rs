@@ -5,7 +5,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockError, LockErrorKind, LockKey, LockRequest, LockSet, Locker};
-use lockable_tests::{Sections, long_form, wait};
+use lockable_tests::{Sections, long_form, unless_busy, wait};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
@@ -124,10 +124,7 @@ async fn of_calls_at_the_same_moment_exactly_one_wins(store: &Store) {
         lockers.rotate_left(round % 3);
         let [first, second, third] = lockers.map(|locker| all(locker, ["b", "a"]).try_acquire());
         let (first, second, third) = tokio::join!(first, second, third);
-        let tried = [first, second, third].into_iter();
-        let won: Vec<_> = tried
-            .filter_map(|tried| tried.inspect_err(|error| assert!(error.is_busy())).ok())
-            .collect();
+        let won: Vec<_> = [first, second, third].into_iter().filter_map(unless_busy).collect();
         assert_eq!(won.len(), 1);
         for set in won {
             set.release().await.unwrap();

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use lockable_runtime::Locker;
-use lockable_tests::{ConnectionTraffic, Server, wait};
+use lockable_tests::{ConnectionTraffic, Server, unless_busy, wait};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinSet, spawn_blocking, yield_now};
 
@@ -248,5 +248,5 @@ async fn a_wait_limit_of_zero_asks_nothing_behind_others() {
 }
 
 async fn is_busy(locker: &Locker) -> bool {
-    locker.lock("k").try_acquire().await.is_err_and(|error| error.is_busy())
+    unless_busy(locker.lock("k").try_acquire().await).is_none()
 }

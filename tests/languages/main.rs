@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::wait::HANG;
-use lockable_tests::{Admin, Peer, Server, python, wait};
+use lockable_tests::{Admin, Peer, Server, python, unless_busy, wait};
 
 mod beside;
 
@@ -162,7 +162,7 @@ async fn hold(locker: &Locker) -> LockGuard {
 async fn wait_for_grant(locker: &Locker) -> LockGuard {
     let mut granted = None;
     wait::until_async(LIMIT, async || {
-        granted = locker.lock(KEY).try_acquire().await.ok();
+        granted = unless_busy(locker.lock(KEY).try_acquire().await);
         granted.is_some()
     })
     .await;

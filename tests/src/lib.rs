@@ -33,6 +33,7 @@ pub mod suspension;
 pub mod wait;
 
 mod admin;
+mod busy;
 mod dice;
 mod doors;
 mod peer;
@@ -52,6 +53,7 @@ mod resp;
 mod spawner;
 
 pub use admin::Admin;
+pub use busy::unless_busy;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use dice::Dice;
 pub use doors::{Answer, Cue, Disorder, Doors, Garble, Hold, Host, Share};

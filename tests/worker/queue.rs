@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lockable_runtime::{FencingToken, LockError, LockGuard, Locker, fencing};
+use lockable_tests::unless_busy;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult};
 use tokio::runtime::Builder;
@@ -103,7 +104,7 @@ impl Worker {
     async fn spin(&self) -> Option<LockGuard> {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
-            if let Ok(guard) = self.locks.lock("stock").try_acquire().await {
+            if let Some(guard) = unless_busy(self.locks.lock("stock").try_acquire().await) {
                 return Some(guard);
             }
             self.retries.fetch_add(1, Ordering::Relaxed);
