@@ -21,7 +21,7 @@ async fn a_leader_that_goes_has_one_successor() {
     let rounds = long_form(8, 800);
     let server = Server::start();
     let admin = server.admin();
-    let locker = patient(&server.url()).connect().await.unwrap();
+    let locker = patient(&server.url()).connect_deadline(LONG).connect().await.unwrap();
     let mut workers: Vec<_> = (0..3).map(|number| worker(&server, number)).collect();
     let mut history = History::default();
     let mut leader = leads_other_than(&admin, "").await;

@@ -20,7 +20,7 @@ async fn a_call_for_several_keys_stops_before_the_leases_of_a_lost_node_end() {
     let [first, second, third, replica] = cluster.servers().collect::<Vec<_>>()[..] else {
         unreachable!()
     };
-    let locker = patient(&cluster.url()).connect().await.unwrap();
+    let locker = patient(&cluster.url()).connect_deadline(LONG).connect().await.unwrap();
     let at = |failing, lasting| Keys::new(&cluster, &locker, failing, lasting);
     let replaced = at(first, second);
     replaced.stop_with(LONG, || take_over(first, replica)).await;
