@@ -7,6 +7,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic where no one reads")]
 
 mod arguments;
+mod clock;
 mod commands;
 mod connect;
 mod directory;

@@ -74,6 +74,7 @@ pub use types::pem::Pem;
 pub use types::secret::Secret;
 pub use types::ticket::{Ticket, TicketError};
 pub use types::token::{FencingToken, FencingTokenError};
+pub use types::written::parse_duration;
 pub use types::{key::LockKey, options::OnLost};
 
 /// Runs every call of a function, in every process, under one lock: the body runs only while its
@@ -670,12 +671,6 @@ pub mod __private {
         RunsUnderTheLock, Skip, Terms, Wait, Works, absent, lock_key, once, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
-    pub use crate::types::clock::Moment;
-    #[cfg(feature = "redis")]
-    pub use crate::types::clock::boot_time;
-    #[cfg(feature = "admin")]
-    pub use crate::types::utc::utc;
-    pub use crate::types::written::Written;
 }
 
 #[cfg(lockable_internals)]

@@ -312,6 +312,13 @@ fn the_macro_names_the_runtime_in_one_place() {
     assert_none("names of the runtime outside of expand/tokens.rs", code.filter(names_runtime));
 }
 
+#[test]
+fn the_program_uses_public_names_alone() {
+    let is_private = |line: &Line| line.code.contains("__private");
+    let code = lines("lockable-cli/src").into_iter();
+    assert_none("names that only the attribute may use", code.filter(is_private));
+}
+
 /// The text of a duration means the same in the attribute and in a URL.
 #[test]
 fn both_crates_parse_durations_by_the_same_code() {

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use lockable_runtime::__private::Written;
+use lockable_runtime::parse_duration;
 
 /// A duration that was written as `10`, `1500ms` or `1m30s`, as in the attribute and in URLs.
 ///
@@ -27,8 +27,10 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let written = Written::parse(text)?;
-        Ok(Self(written.duration, written.doubtful))
+        let duration = parse_duration(text).map_err(|error| error.to_string())?;
+        let seconds = text.parse().ok();
+        let is_doubtful = |seconds: &u64| *seconds >= 1_000 && seconds.is_multiple_of(1_000);
+        Ok(Self(duration, seconds.filter(is_doubtful)))
     }
 }
 
@@ -42,6 +44,8 @@ mod tests {
         let expected = "--wait 60000 is 60000 seconds; write 60s where milliseconds were meant, or 60000s where \
                         seconds are";
         assert_eq!(doubt("60000").unwrap(), expected);
-        assert_eq!(doubt("60000s"), None);
+        for text in ["60000s", "60000ms", "6001", "300", "000", "0000"] {
+            assert_eq!(doubt(text), None, "{text}");
+        }
     }
 }

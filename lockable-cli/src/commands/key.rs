@@ -1,8 +1,5 @@
 //! `lockable key`: the key that a template and its values make, as the attribute and `lock_key!` make it.
 
-use std::fmt::Write;
-
-use lockable_runtime::__private::Part;
 use lockable_runtime::LockKey;
 use serde::Serialize;
 
@@ -103,9 +100,9 @@ impl<'a> Template<'a> {
         let mut key = String::new();
         for Hole { before, value } in &self.holes {
             let text = values.get(*value).map_or("", String::as_str);
+            let escaped = LockKey::escape(text, &self.delimiters(*value));
             key += before;
-            let written = write!(key, "{}", Part::new(text, &self.delimiters(*value)));
-            written.map_err(|_| self.is_empty(*value))?;
+            key += &escaped.map_err(|_| self.is_empty(*value))?;
         }
         Ok(LockKey::new(key + &self.tail)?)
     }

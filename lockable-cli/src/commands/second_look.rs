@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use lockable_runtime::__private::{Moment, boot_time};
 use lockable_runtime::HolderKind;
 use lockable_runtime::admin::{Admin, HeldLock, Process};
 
+use crate::clock::{Moment, boot_time};
 use crate::failure::Failure;
 use crate::output::times::short;
 

@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use lockable_runtime::__private::{Moment, boot_time};
 use lockable_runtime::admin::{Admin, HeldLock};
 use lockable_runtime::{HolderKind, LockError};
 use serde::Serialize;
 
 use crate::arguments::{Await, Connection};
+use crate::clock::{Moment, boot_time};
 use crate::commands::news::News;
 use crate::commands::next::{Next, next};
 use crate::commands::{advice, no_lock};

@@ -1,8 +1,12 @@
 //! Times: short for people, exact for programs.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub(crate) use lockable_runtime::__private::utc as iso;
+/// `2026-11-22T23:20:12.345Z`, up to the last year that has four digits.
+pub(crate) fn iso(moment: SystemTime) -> String {
+    let last = UNIX_EPOCH + Duration::from_millis(253_402_300_799_999);
+    humantime::format_rfc3339_millis(moment.clamp(UNIX_EPOCH, last)).to_string()
+}
 
 /// `2.1s`, `9m41s`, `41m`, `2h5m`, `3d4h`.
 pub(crate) fn short(time: Duration) -> String {
@@ -34,6 +38,15 @@ pub(crate) fn since(moment: SystemTime) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_is_written_as_iso_8601() {
+        let second = Duration::from_secs(1);
+        assert_eq!(iso(UNIX_EPOCH - second), "1970-01-01T00:00:00.000Z");
+        assert_eq!(iso(UNIX_EPOCH + second * 951_782_400), "2000-02-29T00:00:00.000Z");
+        let far = UNIX_EPOCH + Duration::from_secs(300_000_000_000);
+        assert_eq!(iso(far), "9999-12-31T23:59:59.999Z");
+    }
 
     #[test]
     fn a_time_has_one_unit_or_two() {

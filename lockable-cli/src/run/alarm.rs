@@ -2,7 +2,7 @@
 
 use std::io;
 
-use lockable_runtime::__private::{Moment, boot_time};
+use crate::clock::{Moment, boot_time};
 
 /// On the clock that counts suspend.
 #[cfg(any(target_os = "linux", target_os = "android"))]

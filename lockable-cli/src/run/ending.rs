@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockable_runtime::__private::Moment;
+use crate::clock::Moment;
 
 /// The lease of a command as its watcher knows it, and `lockable`, which sees to it that the watcher acts.
 #[derive(Debug)]

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lockable_runtime::__private::Moment;
-
+use crate::clock::Moment;
 use crate::exit::Exit;
 
 /// From `lockable` to the watcher.

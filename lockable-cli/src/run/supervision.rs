@@ -4,11 +4,11 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use lockable_runtime::__private::{Moment, boot_time};
 use lockable_runtime::LockError;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::arguments::Run;
+use crate::clock::{Moment, boot_time};
 use crate::exit::Exit;
 use crate::output::note;
 use crate::run::alarm::Alarm;

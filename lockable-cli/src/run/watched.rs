@@ -6,13 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lockable_runtime::__private::Moment;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, kill_process, waitid, waitpid,
 };
 use tokio::time::interval;
 
 use crate::arguments::{Run, Watcher};
+use crate::clock::Moment;
 use crate::output::note;
 use crate::run::channel::Channel;
 use crate::run::family::{self, Family, Reaped};

@@ -6,12 +6,12 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
-use lockable_runtime::__private::{Moment, boot_time};
 use rustix::process::{Pid, Signal, getpid};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::arguments::{Command, Watcher};
+use crate::clock::{Moment, boot_time};
 use crate::failure::Failure;
 use crate::run::alarm::Alarm;
 use crate::run::channel::Channel;

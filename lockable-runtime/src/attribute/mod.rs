@@ -1,4 +1,4 @@
-//! What an expanded function calls. Only `#[distributed_lock]` may rely on these names.
+//! What expanded code calls. Only `#[distributed_lock]` and `lock_key!` may rely on these names.
 
 use std::fmt;
 use std::future::Future;

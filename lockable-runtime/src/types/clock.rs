@@ -12,36 +12,26 @@ use tokio::time::Sleep;
 
 /// A point in time on one backend's clock, in nanoseconds since that clock's own start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(u64);
+pub(crate) struct Moment(u64);
 
 impl Moment {
     /// From what [`as_nanos`](Self::as_nanos) gave.
-    #[must_use]
-    pub const fn from_nanos(nanos: u64) -> Self {
+    pub(crate) const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
     /// Since the start of the clock.
-    #[must_use]
-    pub const fn as_nanos(self) -> u64 {
+    pub(crate) const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// So much later.
-    #[must_use]
-    pub fn after(self, duration: Duration) -> Self {
+    pub(crate) fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(nanos(duration)))
     }
 
-    /// So much earlier.
-    #[must_use]
-    pub fn before(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub(nanos(duration)))
-    }
-
     /// How long after `earlier` this moment is; zero when it is not.
-    #[must_use]
-    pub fn since(self, earlier: Self) -> Duration {
+    pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
@@ -61,8 +51,7 @@ fn nanos(duration: Duration) -> u64 {
 ///
 /// A lease runs on while a laptop sleeps or a virtual machine is frozen; `Instant` stops meanwhile.
 #[cfg(all(feature = "redis", unix))]
-#[must_use]
-pub fn boot_time() -> Moment {
+pub(crate) fn boot_time() -> Moment {
     use rustix::time::{ClockId, clock_gettime};
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let clock = ClockId::Boottime;
@@ -77,8 +66,7 @@ pub fn boot_time() -> Moment {
 
 /// Time since the first use.
 #[cfg(all(feature = "redis", not(unix)))]
-#[must_use]
-pub fn boot_time() -> Moment {
+pub(crate) fn boot_time() -> Moment {
     use std::time::Instant;
     #[expect(clippy::disallowed_methods, reason = "this is the clock that all others have to use")]
     fn now() -> Instant {

@@ -73,6 +73,32 @@ impl LockKey {
         Self::prefixed("", &text.into())
     }
 
+    /// Escapes a value for a key that is put together at run time, as in a hole of a template.
+    ///
+    /// `delimiters` are the characters that end the value where another one follows it in the key. Then different
+    /// values give different keys.
+    ///
+    /// # Errors
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the value is empty, or cannot be displayed.
+    ///
+    /// # Examples
+    /// ```
+    /// use lockable_runtime::LockKey;
+    ///
+    /// assert_eq!(LockKey::escape("red:shoes", "").unwrap(), "red%3Ashoes");
+    /// let first = LockKey::escape("a-b", "-").unwrap();
+    /// assert_eq!(format!("{first}-c"), "a%2Db-c");
+    /// assert!(LockKey::escape("", "").is_err());
+    /// ```
+    pub fn escape(value: impl Display, delimiters: &str) -> Result<String, LockError> {
+        let mut text = String::new();
+        let flaw = "a value of the key is empty or cannot be displayed";
+        match write!(text, "{}", Part::new(&value, delimiters)) {
+            Ok(()) => Ok(text),
+            Err(fmt::Error) => Err(LockError::new(LockErrorKind::InvalidKey, flaw)),
+        }
+    }
+
     /// The whole name of a lock: `prefix`, then `text`.
     pub(crate) fn prefixed(prefix: &str, text: &str) -> Result<Self, LockError> {
         let mut whole = String::with_capacity(prefix.len() + text.len());

@@ -48,9 +48,5 @@ pub(crate) mod ticket;
 pub(crate) mod together;
 pub(crate) mod token;
 pub(crate) mod url;
-#[cfg_attr(
-    not(feature = "admin"),
-    expect(unreachable_pub, reason = "the program `lockable` writes times with it")
-)]
 pub(crate) mod utc;
 pub(crate) mod written;

@@ -3,8 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `2026-11-22T23:20:12.345Z`.
-#[must_use]
-pub fn utc(moment: SystemTime) -> String {
+pub(crate) fn utc(moment: SystemTime) -> String {
     let time = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, seconds) = (time.as_secs() / 86_400, time.as_secs() % 86_400);
     let (year, month, day) = date(days);

@@ -3,20 +3,43 @@
 use std::time::Duration;
 
 use super::duration::{Flaw, from_seconds, from_text, may_be_milliseconds};
+use super::error::{LockError, LockErrorKind};
+
+/// Reads a duration as it is written in a URL, such as `10`, `1500ms` or `1m30s`; a number without a unit is seconds.
+///
+/// It is for settings that a program reads when it starts, and that become an option of a call.
+///
+/// # Errors
+/// [`InvalidOption`](LockErrorKind::InvalidOption) when the text is no duration; the error says how to write one.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+///
+/// use lockable_runtime::parse_duration;
+///
+/// assert_eq!(parse_duration("10").unwrap(), Duration::from_secs(10));
+/// assert_eq!(parse_duration("1m30s").unwrap(), Duration::from_secs(90));
+/// assert!(parse_duration("5 apples").is_err());
+/// ```
+pub fn parse_duration(text: &str) -> Result<Duration, LockError> {
+    let written = Written::parse(text).map(|written| written.duration);
+    written.map_err(|flaw| LockError::new(LockErrorKind::InvalidOption, flaw))
+}
 
 /// A duration that was written as `10`, `1500ms` or `1m30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub(crate) struct Written {
     /// How long it is.
-    pub duration: Duration,
+    pub(crate) duration: Duration,
     /// The number, where it has no unit and was probably meant as milliseconds.
-    pub doubtful: Option<u64>,
+    pub(crate) doubtful: Option<u64>,
 }
 
 impl Written {
     /// # Errors
     /// When the text is no duration; the error says why, and how to write one.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let doubtful =
             if is_number && may_be_milliseconds(text) { text.parse().ok() } else { None };

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
 use std::time::Duration;
 
-use lockable_runtime::__private::Moment;
 use lockable_runtime::admin::{HeldLock, HolderId, ProcessId, Waiter};
 use lockable_runtime::{HeldSince, HolderKind};
 
+use crate::clock::Moment;
 use crate::commands::second_look::was_renewed;
 
 /// The locks that were seen, by their names. `T` is what is shown of each.

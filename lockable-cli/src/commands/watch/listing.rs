@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use lockable_runtime::__private::boot_time;
 use lockable_runtime::LockError;
 use lockable_runtime::admin::{Admin, HeldLock};
 use tokio::time::Instant;
@@ -11,6 +10,7 @@ use super::history::{Change, Entry, Extent, History, Sight};
 use super::view::{MARKS, Trouble, View, bar, due, left, mark, time};
 use super::{check_pause, pause_after};
 use crate::arguments::{Connection, Ls, Span};
+use crate::clock::boot_time;
 use crate::commands::kinds::Kinds;
 use crate::commands::second_look::pause;
 use crate::commands::{locks, none};

@@ -1,12 +1,12 @@
 //! `lockable show --watch`: one look at a lock after the other, and at once where the server reports a change.
 
-use lockable_runtime::__private::boot_time;
 use lockable_runtime::admin::Admin;
 
 use super::history::{Change, Entry, Extent, History, Sight};
 use super::view::{MARKS, Trouble, View, bar, left, mark, time};
 use super::{SHORTEST, check_pause, pause_after};
 use crate::arguments::{Connection, Span};
+use crate::clock::boot_time;
 use crate::commands::free;
 use crate::commands::look::Look;
 use crate::commands::news::News;

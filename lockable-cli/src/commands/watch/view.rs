@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use lockable_runtime::__private::{Moment, boot_time};
 use lockable_runtime::LockError;
 use serde::Serialize;
 use tokio::time::Instant;
 
 use super::history::{Change, Entry};
+use crate::clock::{Moment, boot_time};
 use crate::failure::Failure;
 use crate::output::escape::printable;
 use crate::output::lock::LockLine;
