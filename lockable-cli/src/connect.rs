@@ -92,7 +92,13 @@ fn url(connection: &Connection) -> Result<(String, bool), Failure> {
     let shared = if own.is_none() { variable("REDIS_URL")? } else { None };
     let is_shared = shared.is_some();
     let url = own.or(shared).ok_or_else(|| Failure::usage(NO_URL))?;
-    if url.starts_with("memory:") { Err(Failure::usage(MEMORY)) } else { Ok((url, is_shared)) }
+    if url.starts_with("memory:") {
+        return Err(Failure::usage(MEMORY));
+    }
+    if cfg!(not(feature = "tls")) && url.starts_with("rediss") {
+        return Err(Failure::usage(NO_TLS));
+    }
+    Ok((url, is_shared))
 }
 
 /// Whether everyone on this machine could read a password in the list of processes.
@@ -188,13 +194,15 @@ fn trusting(
     own: Option<[PathBuf; 2]>,
 ) -> Result<LockerBuilder, Failure> {
     if roots.is_some() || own.is_some() {
-        return Err(Failure::usage("TLS is not in this build"));
+        return Err(Failure::usage(NO_TLS));
     }
     Ok(builder)
 }
 
 const PASSWORD_IN_ARGUMENT: &str = "a password in --url can be read by everyone in the list of \
     processes; put the URL into LOCKABLE_URL, or the password into a file for --password-file";
+
+const NO_TLS: &str = "TLS is not in this build";
 
 const HALF_A_CERTIFICATE: &str = "a certificate and its key are needed both: write --cert-file and --key-file, or set \
     LOCKABLE_CERT_FILE and LOCKABLE_KEY_FILE";

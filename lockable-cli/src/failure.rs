@@ -120,7 +120,7 @@ impl Failure {
 impl From<LockError> for Failure {
     fn from(error: LockError) -> Self {
         let (name, exit_code) = meaning(&error);
-        Self::new(name, exit_code, words::for_program(&error.to_string()))
+        Self::new(name, exit_code, words::of_error(&error))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The events of the library as notes: with `--verbose` each, of what is sent to which server too; otherwise those that
 //! say what a call waits for, and that a certificate ends soon.
 
+use std::error::Error;
 use std::fmt::{Debug, Write};
 
 use tracing::field::{Field, Visit};
@@ -31,7 +32,7 @@ impl Subscriber for Notes {
     fn event(&self, event: &Event<'_>) {
         let mut text = Text::default();
         event.record(&mut text);
-        note(self.json, &words::for_program(&format!("{}{}", text.message, text.fields)));
+        note(self.json, &format!("{}{}", text.message, text.fields));
     }
 
     // Spans are not enabled.
@@ -57,6 +58,11 @@ struct Text {
 impl Visit for Text {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.add(field, value);
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        let error = value.downcast_ref();
+        self.add(field, &error.map_or_else(|| value.to_string(), words::of_error));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {

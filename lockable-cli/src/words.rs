@@ -1,72 +1,52 @@
-//! What the library advises to those who write programs, in the words of this one.
+//! What to do, in the words of this program: the library's advice is for those who write programs.
 
-/// The text with the options of the command line in the place of the library's methods.
-pub(crate) fn for_program(text: &str) -> String {
-    let replace = |text: String, (library, program): &(&str, &str)| text.replace(library, program);
-    WORDS.iter().fold(text.to_owned(), replace)
+use lockable_runtime::{LockError, Remedy};
+
+/// The error, with what to do.
+pub(crate) fn of_error(error: &LockError) -> String {
+    match error.remedy().and_then(advice) {
+        Some(advice) => format!("{}; {advice}", error.message()),
+        None => error.to_string(),
+    }
 }
 
-/// The longer ones first. A test checks that the library still says so.
-const WORDS: [(&str, &str); 10] = [
-    (
-        "put the right user and password into the URL",
-        "put the right user and password into LOCKABLE_URL, or the password into a file for --password-file",
-    ),
-    (
-        "the server refuses the user and the password that `LockerBuilder::credentials` gave",
-        "the server refuses the user, or the password in --password-file",
-    ),
-    ("`LockerBuilder::credentials`", "--password-file"),
-    (
-        "`sentinel_user` and `sentinel_password` in the URL",
-        "`?sentinel_user=…&sentinel_password=…` in LOCKABLE_URL",
-    ),
-    ("`LockerBuilder::sentinel_credentials`", "--sentinel-password-file"),
-    ("`LockerBuilder::root_certificate`", "--ca-file"),
-    ("`LockerBuilder::client_certificate`", "--cert-file and --key-file"),
-    ("`redis+unix://` or `memory://`", "or `redis+unix://`"),
-    ("`min_hold` is at most `expire`", "--min-hold is at most --expire"),
-    (
-        "`rediss://` needs the feature `tls` of lockable-runtime, or `tls-no-provider`",
-        "TLS is not in this build",
-    ),
-];
+/// What to do; `None` where the library's words serve.
+pub(crate) fn advice(remedy: Remedy) -> Option<&'static str> {
+    Some(match remedy {
+        Remedy::UrlCredentials => {
+            "put the right user and password into LOCKABLE_URL, or the password into a file for --password-file"
+        }
+        Remedy::Credentials => "the server refuses the user, or the password in --password-file",
+        Remedy::SentinelCredentials => {
+            "give the Sentinels' credentials by `?sentinel_user=…&sentinel_password=…` in LOCKABLE_URL, or by \
+             --sentinel-password-file"
+        }
+        Remedy::RootCertificate => {
+            "give the certificate of the server's authority by --ca-file; or install `ca-certificates`, if it is a \
+             public one"
+        }
+        Remedy::ClientCertificate => {
+            "if the server requires client certificates, give one that it accepts by --cert-file and --key-file"
+        }
+        Remedy::UrlScheme => {
+            "write one of `redis://`, `rediss://`, `redis-sentinel://`, `rediss-sentinel://`, `redis-cluster://`, \
+             `rediss-cluster://`, or `redis+unix://`"
+        }
+        _ => return None,
+    })
+}
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::{Path, PathBuf};
+    use lockable_runtime::Locker;
 
     use super::*;
 
-    fn files(folder: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-    }
-
-    /// A text of several lines, as the compiler joins it.
-    fn joined(code: &str) -> String {
-        let lines = code.lines().map(str::trim_start);
-        lines
-            .map(|line| line.strip_suffix('\\').map_or_else(|| format!("{line}\n"), str::to_owned))
-            .collect()
-    }
-
     #[test]
-    fn the_library_says_what_is_replaced() {
-        let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lockable-runtime/src");
-        let code: String =
-            files(&library).iter().map(|path| joined(&fs::read_to_string(path).unwrap())).collect();
-        // The name of the method is put in where it is said.
-        let code = code.replace("LockerBuilder::{method}", "LockerBuilder::root_certificate");
-        for (words, _) in WORDS {
-            assert!(code.contains(words), "{words}");
-        }
-    }
-
-    #[test]
-    fn an_operator_reads_of_no_method() {
-        let text = for_program("x; give one by `LockerBuilder::client_certificate`; otherwise");
-        assert_eq!(text, "x; give one by --cert-file and --key-file; otherwise");
+    fn an_operator_reads_of_no_store_in_memory() {
+        let error = Locker::builder().url("radish://a").connect_lazy().unwrap_err();
+        let (text, library) = (of_error(&error), error.to_string());
+        assert!(library.contains("memory://") && !text.contains("memory://"), "{text}");
+        assert!(text.starts_with("unknown scheme `radish://`; write one of `redis://`"), "{text}");
     }
 }

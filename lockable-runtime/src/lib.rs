@@ -71,6 +71,7 @@ pub use types::credentials::Credentials;
 pub use types::error::{LockError, LockErrorKind};
 #[cfg(feature = "tls-no-provider")]
 pub use types::pem::Pem;
+pub use types::remedy::Remedy;
 pub use types::secret::Secret;
 pub use types::ticket::{Ticket, TicketError};
 pub use types::token::{FencingToken, FencingTokenError};

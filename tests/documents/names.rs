@@ -82,13 +82,43 @@ fn texts_have_no_lines_that_rustdoc_hides() {
     }
 }
 
+/// Each kind of the code, with its advice.
+fn kinds() -> Vec<(String, String)> {
+    let errors = read("lockable-runtime/src/types/error.rs");
+    let (_, kinds) = errors.split_once("\nkinds! {").unwrap();
+    let (kinds, _) = kinds.split_once("\n}").unwrap();
+    let lines = kinds.lines().filter(|line| !line.trim().starts_with("///"));
+    let entries = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+    let entries = entries.split("\",").filter_map(|entry| entry.split_once(" = "));
+    entries
+        .map(|(kind, rest)| (kind.trim().to_owned(), rest.split_once(": \"").unwrap().1.to_owned()))
+        .collect()
+}
+
+#[test]
+fn the_guide_has_the_advice_of_every_error_kind() {
+    let guide = read("lockable-runtime/guide/errors.md");
+    let rows =
+        guide.lines().filter(|line| line.contains("[LockErrorKind::") && line.starts_with("| "));
+    let cells = rows.map(|row| row.trim_matches(['|', ' ']).split(" | ").collect::<Vec<_>>());
+    let plain = |text: &str| {
+        let parts = text.split('[').map(|part| match part.split_once(']') {
+            Some((shown, rest)) if shown.starts_with('`') => format!("{shown}{rest}"),
+            Some((_, rest)) => rest.to_owned(),
+            None => part.to_owned(),
+        });
+        parts.collect::<String>()
+    };
+    let rows: Vec<_> =
+        cells.map(|row| (plain(row[0]).replace('`', ""), plain(row.last().unwrap()))).collect();
+    assert_eq!(rows, kinds());
+}
+
 #[test]
 fn the_guide_explains_every_error_kind_and_predicate() {
     let (errors, guide) =
         (read("lockable-runtime/src/types/error.rs"), read("lockable-runtime/guide/errors.md"));
-    let (_, kinds) = errors.split_once("pub enum LockErrorKind {").unwrap();
-    let kinds = kinds.lines().take_while(|line| *line != "}").map(str::trim);
-    let kinds = kinds.filter_map(|line| line.strip_suffix(',')).map(|kind| format!("[`{kind}`]"));
+    let kinds = kinds().into_iter().map(|(kind, _)| format!("[`{kind}`]"));
     let predicates = errors.lines().filter_map(|line| line.trim().strip_prefix("pub fn is_"));
     let predicates = predicates.map(|rest| format!("[`is_{}`]", rest.split('(').next().unwrap()));
     let names: Vec<_> = kinds.chain(predicates).collect();

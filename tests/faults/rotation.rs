@@ -160,7 +160,7 @@ async fn a_broken_file_is_named(
     let error = guard.lease().extend(LIMIT).await.unwrap_err();
     let (text, path) = (error.to_string(), folder.path(name));
     assert!(error.kind() == LockErrorKind::Refused && text.contains(words), "{text}");
-    assert!(text.contains("`LockerBuilder::") && !everything(&error).contains("canary"), "{text}");
+    assert!(text.contains(": the ") && !everything(&error).contains("canary"), "{text}");
     assert!(text.contains(&shown(&path)), "{text}");
     let report = locker.check().await;
     assert_eq!(report.findings().next().unwrap().code(), Code::Credentials, "{report}");
@@ -190,7 +190,7 @@ async fn a_certificate_that_ends_soon_is_a_warning() {
     builder.connect().await.unwrap();
     disconnect(&server);
     locker.lock("k").acquire().await.unwrap().release().await.unwrap();
-    let of_roots = format!("`LockerBuilder::root_certificate` ({})", shown(&folder.path("ca.crt")));
+    let of_roots = format!("the root certificate ({})", shown(&folder.path("ca.crt")));
     assert_eq!(events::logged_with(Level::WARN, &[&of_roots, "is valid until"]), 1);
     let report = locker.check().await;
     let ending = report.findings().filter(|finding| finding.code() == Code::CertificateEnds);

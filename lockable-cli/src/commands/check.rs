@@ -15,13 +15,12 @@ pub(crate) async fn check(
 ) -> Result<u8, Failure> {
     // Not connected, so that a server that cannot be reached is in the report too.
     let report = connect::locker(connection)?.check_as(arguments.role.into()).await;
+    let report = report.advising(words::advice);
     if json {
         let line = json::line(&report).map_err(|error| Failure::internal(error.to_string()))?;
-        write_line(&words::for_program(&line));
+        write_line(&line);
     } else {
-        words::for_program(&report.to_string())
-            .lines()
-            .all(|line| write_line(&escape::printable(line)));
+        report.to_string().lines().all(|line| write_line(&escape::printable(line)));
     }
     Ok(exit_code(&report, arguments.strict))
 }

@@ -103,6 +103,9 @@ fn check(arguments: &Run, prefix: &str) -> Result<(), Failure> {
     if arguments.expire.0 < SHORTEST {
         return Err(Failure::usage("--expire must be at least 1s for a program"));
     }
+    if arguments.min_hold.is_some_and(|least| least.0 > arguments.expire.0) {
+        return Err(Failure::usage("--min-hold is at most --expire"));
+    }
     // A healthy lease is renewed, and the command learns of it, before two thirds of it are left.
     if arguments.kill_after() > arguments.expire.0 / 3 {
         return Err(Failure::usage("--kill-after must be at most a third of --expire"));

@@ -107,11 +107,12 @@ impl Admin {
         let is_whole = owner.len() < LockValue::MAX_BYTES;
         let text = is_whole.then(|| String::from_utf8(owner).ok()).flatten();
         text.ok_or_else(|| {
-            let error = LockError::new(LockErrorKind::InvalidOption, NO_TEXT);
+            let error = LockError::new(LockErrorKind::InvalidOption, NO_TEXT)
+                .advise("take it away without a pause");
             self.link.reporting.redact(error.with_key(held.key().as_str()))
         })
     }
 }
 
 const NO_TEXT: &str = "the lock has a value of another library that is no text, or has 1 KiB or more, so no pause can \
-                       follow it; it was not changed; take it away without a pause";
+                       follow it; it was not changed";

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::types::error::{Cause, LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::redact::DisplayKey;
+use crate::types::remedy::Advice;
 use crate::types::reporting::Reporting;
 
 /// An answer that is on its way. It borrows nothing, so it can outlive the call that asked.
@@ -18,6 +19,8 @@ pub(crate) type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>
 pub(crate) struct Fault {
     pub(crate) kind: LockErrorKind,
     pub(crate) message: String,
+    /// What to do about it, where that is known.
+    pub(crate) advice: Advice,
     pub(crate) source: Option<Cause>,
     /// Whether the attempt is certain to hold nothing, so that there is nothing to release.
     pub(crate) proves_absence: bool,
@@ -25,11 +28,17 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None, proves_absence: false }
+        let (message, advice) = (message.into(), Advice::default());
+        Self { kind, message, advice, source: None, proves_absence: false }
     }
 
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(LockErrorKind::Unavailable, message)
+    }
+
+    pub(crate) fn advise(mut self, advice: impl Into<Advice>) -> Self {
+        self.advice = advice.into();
+        self
     }
 
     /// The error about this lock, as it may be shown.
@@ -49,7 +58,7 @@ impl Fault {
 
     /// A lock that was granted for a shorter time than its answer took.
     pub(crate) fn too_late() -> Self {
-        Self::unavailable(LockError::TOO_LATE)
+        Self::unavailable(LockError::TOO_LATE).advise(LockError::LONGER)
     }
 
     /// A command that was not answered in time.
@@ -59,7 +68,7 @@ impl Fault {
 
     /// What a caller gets. No `From`: the compiler would offer it to users whose own errors are not converted.
     pub(crate) fn into_error(self) -> LockError {
-        LockError::new(self.kind, self.message).with_source(self.source)
+        LockError::new(self.kind, self.message).advise(self.advice).with_source(self.source)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::types::namespace::Namespace;
 use crate::types::options::Deadlines;
 #[cfg(feature = "tls-no-provider")]
 use crate::types::pem::Pem;
+use crate::types::remedy::{Advice, Remedy};
 use crate::types::secret::Secret;
 
 /// Everything that says which backend to use and how.
@@ -33,8 +34,11 @@ pub(crate) struct Settings {
     pub(crate) sentinel_credentials: Option<Secret<Credentials>>,
 }
 
-const SCHEMES: &str = "`redis://`, `rediss://`, `redis-sentinel://`, `rediss-sentinel://`, \
-                       `redis-cluster://`, `rediss-cluster://`, `redis+unix://` or `memory://`";
+const SCHEMES: Advice = Advice::new(
+    Remedy::UrlScheme,
+    "write one of `redis://`, `rediss://`, `redis-sentinel://`, `rediss-sentinel://`, `redis-cluster://`, \
+     `rediss-cluster://`, `redis+unix://` or `memory://`",
+);
 
 /// Makes the backend that the URL names. Connects to nothing yet.
 ///
@@ -42,19 +46,19 @@ const SCHEMES: &str = "`redis://`, `rediss://`, `redis-sentinel://`, `rediss-sen
 /// When the URL names no backend. The message never shows the URL, which may hold a password.
 pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
     let Some((scheme, rest)) = settings.url.split_once("://") else {
-        return Err(invalid(format!("the URL has no scheme; write one of {SCHEMES}")));
+        return Err(invalid("the URL has no scheme".to_owned()).advise(SCHEMES));
     };
     match scheme {
-        "memory" if settings.replicas > 0 => Err(LockError::new(
-            LockErrorKind::InvalidOption,
-            "a store in memory has no `replicas`; leave that setting out",
-        )),
+        "memory" if settings.replicas > 0 => {
+            Err(LockError::new(LockErrorKind::InvalidOption, "a store in memory has no `replicas`")
+                .advise("leave that setting out"))
+        }
         "memory" => {
             let memory = Memory::open_as(rest, settings.service.as_deref());
             Ok(Arc::new(memory.map_err(Fault::into_error)?))
         }
         scheme if is_of_redis(scheme) => open_redis(settings),
-        other => Err(invalid(format!("unknown scheme `{other}://`; write one of {SCHEMES}"))),
+        other => Err(invalid(format!("unknown scheme `{other}://`")).advise(SCHEMES)),
     }
 }
 

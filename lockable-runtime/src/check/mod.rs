@@ -59,6 +59,8 @@ mod grant;
 pub use code::Code;
 pub(crate) use grant::Grant;
 
+use crate::types::remedy::{Advice, Remedy};
+
 /// The findings of a check, the worst first.
 ///
 /// [`Display`](fmt::Display) writes several lines for a log, with the verdict in the first. Nothing in it is
@@ -84,7 +86,7 @@ pub struct Finding {
     subject: Option<Cow<'static, str>>,
     address: Option<String>,
     message: Cow<'static, str>,
-    advice: Cow<'static, str>,
+    pub(crate) advice: Advice,
     /// Where rights are missing.
     grant: Option<Box<Grant>>,
 }
@@ -169,6 +171,34 @@ impl Report {
     /// Returns the findings, the worst first.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter()
+    }
+
+    /// Returns the same report with the advice that this function returns: that of a program whose users do not call
+    /// the methods of [`LockerBuilder`](crate::LockerBuilder). Where it returns `None`, the advice stays.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// use lockable_runtime::Remedy;
+    ///
+    /// let report = locker.check().await.advising(|remedy| match remedy {
+    ///     Remedy::RootCertificate => Some("set `REDIS_CA_FILE`"),
+    ///     _ => None,
+    /// });
+    /// # assert!(report.is_ok());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    #[must_use]
+    pub fn advising(mut self, words: impl Fn(Remedy) -> Option<&'static str>) -> Self {
+        for Finding { advice, .. } in &mut self.findings {
+            if let Some(other) = advice.remedy.and_then(&words) {
+                advice.text = other.into();
+            }
+        }
+        self
     }
 
     /// Returns the name and version that the server reports, such as `redis 8.0.2`; `None` when it was not checked.
@@ -258,7 +288,8 @@ impl Finding {
         code: Code,
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let advice = code.advice().into();
+        let remedy = (code == Code::Refused).then_some(Remedy::UrlCredentials);
+        let advice = Advice { remedy, ..code.advice().into() };
         let subject = None;
         let address = None;
         let grant = None;
@@ -300,7 +331,7 @@ impl Finding {
     }
 
     /// With other advice, unless that is empty.
-    pub(crate) fn advise(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn advise(mut self, advice: impl Into<Advice>) -> Self {
         let advice = advice.into();
         self.advice = if advice.is_empty() { self.advice } else { advice };
         self
@@ -359,14 +390,14 @@ impl Finding {
     /// Returns the advice in one sentence.
     #[must_use]
     pub fn advice(&self) -> &str {
-        &self.advice
+        &self.advice.text
     }
 }
 
 impl fmt::Display for Finding {
     /// In one line: `error [missing-right]: …; do this: …`, or `error [missing-right] at 10.0.0.7:26379: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; do this: {}", self.with_place(&self.message), self.advice)
+        write!(f, "{}; do this: {}", self.with_place(&self.message), self.advice())
     }
 }
 

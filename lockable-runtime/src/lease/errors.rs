@@ -60,7 +60,7 @@ impl Lease {
     pub(crate) fn may_be_done(&self) -> Result<(), LockError> {
         let message = "`keep` is for a lock that was requested with `once`; write `.once()` before `.acquire()`, so \
                        that other calls see that the run is done";
-        let refused = || LockError::new(LockErrorKind::InvalidOption, message);
+        let refused = || LockError::of_flaw(LockErrorKind::InvalidOption, message);
         self.0.done_until.map(drop).ok_or_else(refused)
     }
 

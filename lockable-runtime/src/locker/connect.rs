@@ -125,9 +125,10 @@ impl Locker {
     /// The locker that the environment names, and the variable that does.
     pub(crate) fn from_environment() -> Result<(Self, &'static str), LockError> {
         let Some(Variable { name, url, is_shared }) = environment::url()? else {
-            let advice = "no locker: call `lockable_runtime::install` at start-up, or set \
-                          LOCKABLE_URL or REDIS_URL";
-            return Err(LockError::new(LockErrorKind::NotConfigured, advice));
+            let error = LockError::new(LockErrorKind::NotConfigured, "no locker");
+            return Err(error.advise(
+                "call `lockable_runtime::install` at start-up, or set LOCKABLE_URL or REDIS_URL",
+            ));
         };
         let builder = Self::builder();
         let builder = if is_shared { builder.shared_url(url) } else { builder.url(url) };

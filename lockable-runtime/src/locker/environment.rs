@@ -21,7 +21,7 @@ pub(super) fn url() -> Result<Option<Variable>, LockError> {
         if variable(name)?.is_some() {
             let advice =
                 format!("{name} has no effect; write `?{setting}=…` at the end of LOCKABLE_URL");
-            return Err(LockError::new(LockErrorKind::InvalidOption, advice));
+            return Err(LockError::of_flaw(LockErrorKind::InvalidOption, advice));
         }
     }
     for (name, is_shared) in [("LOCKABLE_URL", false), ("REDIS_URL", true)] {

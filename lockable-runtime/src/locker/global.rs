@@ -94,5 +94,5 @@ fn other_version(kind: LockErrorKind, other: &RuntimeCopy) -> LockError {
          version (`cargo tree --invert lockable-runtime@{own}` shows what needs this one), or name a locker at each function \
          of {own}"
     );
-    LockError::new(kind, message)
+    LockError::of_flaw(kind, message)
 }

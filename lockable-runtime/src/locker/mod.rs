@@ -158,7 +158,8 @@ impl Locker {
         let Shared { prefix, namespace, .. } = &*self.0;
         let refused = |why| {
             let message = format!("the ticket is of {why}");
-            LockError::new(LockErrorKind::InvalidOption, message).with_key(ticket.key().as_str())
+            LockError::of_flaw(LockErrorKind::InvalidOption, message)
+                .with_key(ticket.key().as_str())
         };
         if !ticket.is_of(self.link().backend.store()) {
             let name = self.backend_name();

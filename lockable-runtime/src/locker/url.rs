@@ -162,7 +162,7 @@ const REPEATED: &str =
     "a second `?` is behind the first; write `&` between two settings, and `%3F` for a `?` in one";
 
 const TLS: &str = "write `rediss://` for TLS, which checks the server's certificate against the roots of the system, \
-                   or against the one that `LockerBuilder::root_certificate` names; the check cannot be turned off";
+                   or against a root certificate that is given; the check cannot be turned off";
 
 #[cfg(test)]
 mod tests;

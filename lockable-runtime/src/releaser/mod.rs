@@ -173,7 +173,8 @@ impl Releaser {
         });
         if !is_accepted {
             let key = shown.shown(&self.link.reporting);
-            telemetry::release_abandoned(key, "too many releases wait already");
+            let fault = Fault::unavailable("too many releases wait already");
+            telemetry::release_abandoned(key, fault);
         }
         is_accepted
     }
@@ -222,7 +223,7 @@ impl Releaser {
             (Next::WasGone, Ok(found)) => {
                 telemetry::released_too_late(key, found == Release::Taken);
             }
-            (Next::Abandoned, Err(fault)) => telemetry::release_abandoned(key, &fault.message),
+            (Next::Abandoned, Err(fault)) => telemetry::release_abandoned(key, fault),
             _ => {}
         }
     }

@@ -148,7 +148,7 @@ pub(crate) fn wait_limit_reached(error: &LockError, waited: Duration) {
     let label = error.label();
     warn!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
         lock = label.lock(), function = label.function(), waited = waited.as_secs_f64(),
-        "the wait limit was reached: {}", error.message());
+        "the wait limit was reached: {}", error.problem());
 }
 
 /// A decorated call found another holder, skips its body, and returns no error. At a wait limit, the call that
@@ -160,7 +160,7 @@ pub(crate) fn skipped(error: &LockError) {
     let key = error.shown_key();
     let label = error.label();
     info!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
-        lock = label.lock(), function = label.function(), "{}; the call is skipped", error.message());
+        lock = label.lock(), function = label.function(), "{}; the call is skipped", error.problem());
 }
 
 /// A decorated call failed, and its return type has no place for the error.
@@ -175,8 +175,8 @@ pub(crate) fn error_discarded(error: &LockError) {
 }
 
 /// A server refuses the subscription on which wake-ups arrive; once for a server.
-pub(crate) fn unnotified(error: &str) {
-    warn!(name: "wait", target: TARGET, error,
+pub(crate) fn unnotified(error: &LockError) {
+    warn!(name: "wait", target: TARGET, error = error.as_value(),
         "waiting calls get no notifications and poll about once a second");
 }
 

@@ -11,6 +11,7 @@ use super::counters;
 use super::span::TARGET;
 use crate::backend::Renewed;
 use crate::types::clock::Moment;
+use crate::types::error::LockError;
 use crate::types::label::Label;
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
@@ -111,9 +112,9 @@ pub(crate) fn renewed(key: DisplayKey<'_>, token: FencingToken, renewed: Renewed
 /// Renewals without an answer: the leases are neither renewed nor lost, and it is tried again.
 pub(crate) fn renewal_unanswered(
     leases: impl ExactSizeIterator<Item = &'static Label>,
-    error: &str,
+    error: &LockError,
 ) {
-    warn!(name: "renew", target: TARGET, leases = leases.len(), error,
+    warn!(name: "renew", target: TARGET, leases = leases.len(), error = error.as_value(),
         "a renewal had no reply and is retried");
     for label in leases {
         counters::renewed(label, "unanswered");

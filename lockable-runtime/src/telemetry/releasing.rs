@@ -64,10 +64,10 @@ pub(crate) fn release_deferred(key: DisplayKey<'_>) {
 }
 
 /// A release is not tried again: the lock stays until its lease ends in the backend.
-pub(crate) fn release_abandoned(key: DisplayKey<'_>, error: &str) {
-    let error = &*key.redact_in(error);
+pub(crate) fn release_abandoned(key: DisplayKey<'_>, fault: Fault) {
+    let error = fault.shown(key).into_error();
     warn!(name: "release", target: TARGET, key = &*key.text(), lock = key.label.lock(),
-        function = key.label.function(), error,
+        function = key.label.function(), error = error.as_value(),
         "the lock could not be released and ends with its lease");
     counters::count(key.label, "lockable.release.abandoned");
 }

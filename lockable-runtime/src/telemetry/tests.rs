@@ -8,6 +8,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Dispatch, Event, Metadata, Subscriber, subscriber};
 
 use super::release_abandoned;
+use crate::backend::Fault;
 use crate::types::redact::DisplayKey;
 
 /// The fields of the events that this logs.
@@ -60,7 +61,8 @@ impl Visit for Fields<'_> {
 #[test]
 fn an_abandoned_release_shows_no_redacted_key() {
     let text = logged(|| {
-        release_abandoned(DisplayKey::new("mail:ada", true), "the queue of mail:ada hangs");
+        let fault = Fault::unavailable("the queue of mail:ada hangs");
+        release_abandoned(DisplayKey::new("mail:ada", true), fault);
     });
     assert!(text.contains("could not be released") && !text.contains("ada"), "{text}");
     assert_eq!(text.matches("redacted:").count(), 2, "{text}");

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::types::label::Label;
 use crate::types::reason::Reason;
 use crate::types::redact::DisplayKey;
+use crate::types::remedy::{Advice, Remedy};
 
 /// A foreign cause, for [`Error::source`].
 pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
@@ -17,6 +18,8 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 ///
 /// Each predicate says what the caller can do next; [`kind`](LockError::kind) is for metrics and logs.
 ///
+/// - [`Display`](fmt::Display) writes the [message](LockError::message), and what to do where more is known of that than
+///   [of the kind](LockErrorKind::advice): `problem; advice`.
 /// - The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) redacts it, and never
 ///   shows a password or an owner token.
 /// - [`source`](Error::source) is the cause in the client library, if there is one. It is for logs: its type may
@@ -46,72 +49,76 @@ struct Inner {
     key: Option<String>,
     redacts_key: bool,
     message: Cow<'static, str>,
+    /// Empty where the kind says it all.
+    advice: Advice,
     completed: bool,
     taken: bool,
     source: Option<Cause>,
     label: &'static Label,
 }
 
-/// The kind of a [`LockError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum LockErrorKind {
-    /// Another holder has the lock.
-    Busy,
-    /// Another holder still had the lock when the wait limit was reached.
-    WaitLimitReached,
-    /// A call with `once` has ended well, and its period is not over: no call is at work.
-    Done,
-    /// The calling body holds the lock itself, and would wait for its own end.
-    HeldByCaller,
-    /// The lease ended before the work did.
-    Lost,
-    /// The lock was held for as long as `max_hold` allows, and its body was stopped.
-    MaxHoldReached,
-    /// An operator asked the holder to stop, and its body was stopped under the lock.
-    Revoked,
-    /// The backend did not reply in time, or cannot serve now.
-    Unavailable,
-    /// The backend refused, or is not trusted: a wrong password, a missing right, a version too old, a certificate
-    /// that one side does not accept, or no [secret](crate::Secret) for a connection.
-    Refused,
-    /// The key holds data that is no lock; it was not changed.
-    WrongType,
-    /// The text cannot be a lock key.
-    InvalidKey,
-    /// An option has an invalid value, or is used where it has no effect.
-    InvalidOption,
-    /// The URL does not name a backend.
-    InvalidUrl,
-    /// No locker is installed and the environment names no backend, or the locker was made before the
-    /// process was forked.
-    NotConfigured,
-    /// A process-wide locker exists already.
-    AlreadyInstalled,
+/// Makes the enum, with the name for programs and the general advice of each kind: the guide has the same table.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal: $advice:literal,)*) => {
+        /// The kind of a [`LockError`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum LockErrorKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl LockErrorKind {
+            /// Its name for programs, which stays: a label of the metrics, and in the JSON of the command line.
+            #[doc(hidden)]
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// Returns what to do next about any error of this kind.
+            #[must_use]
+            pub fn advice(self) -> &'static str {
+                match self { $(Self::$kind => $advice,)* }
+            }
+        }
+    };
 }
 
-impl LockErrorKind {
-    /// Its name for programs, which stays: a label of the metrics, and in the JSON of the command line.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Busy | Self::WaitLimitReached => "busy",
-            Self::Done => "done",
-            Self::HeldByCaller => "held-by-caller",
-            Self::Lost => "lost",
-            Self::MaxHoldReached => "max-hold-reached",
-            Self::Revoked => "revoked",
-            Self::Unavailable => "unavailable",
-            Self::Refused => "refused",
-            Self::WrongType => "wrong-type",
-            Self::InvalidKey => "invalid-key",
-            Self::InvalidOption => "invalid-option",
-            Self::InvalidUrl => "invalid-url",
-            Self::NotConfigured => "not-configured",
-            Self::AlreadyInstalled => "already-installed",
-        }
-    }
+kinds! {
+    /// Another holder has the lock.
+    Busy = "busy": "skip the work, come back later, or give the call a `wait`",
+    /// Another holder still had the lock when the wait limit was reached.
+    WaitLimitReached = "busy": "come back later, wait longer, or make the key finer",
+    /// A call with `once` has ended well, and its period is not over: no call is at work.
+    Done = "done": "nothing: the work is done",
+    /// The calling body holds the lock itself, and would wait for its own end.
+    HeldByCaller = "held-by-caller": "call it after the body, or give the two different keys",
+    /// The lease ended before the work did.
+    Lost = "lost": "see whether the work is half done; then choose another `expire`, or `renew`",
+    /// The lock was held for as long as `max_hold` allows, and its body was stopped.
+    MaxHoldReached = "max-hold-reached": "find out why the work takes so long",
+    /// An operator asked the holder to stop, and its body was stopped under the lock.
+    Revoked = "revoked":
+        "do not simply repeat the work: ask the operator, or come back when the reason in the message is over",
+    /// The backend did not reply in time, or cannot serve now.
+    Unavailable = "unavailable": "try again later, with a pause; the next call connects again",
+    /// The backend refused, or is not trusted: a wrong password, a missing right, a version too old, a certificate
+    /// that one side does not accept, or no [secret](crate::Secret) for a connection.
+    Refused = "refused": "mend what the message names; trying again does not help",
+    /// The key holds data that is no lock; it was not changed.
+    WrongType = "wrong-type": "choose another key or prefix",
+    /// The text cannot be a lock key.
+    InvalidKey = "invalid-key": "check the value at its source",
+    /// An option has an invalid value, or is used where it has no effect.
+    InvalidOption = "invalid-option":
+        "mend the option; `LockRequest::check` finds it when the program starts",
+    /// The URL does not name a backend.
+    InvalidUrl = "invalid-url": "mend the URL, or enable the feature that it needs",
+    /// No locker is installed and the environment names no backend, or the locker was made before the
+    /// process was forked.
+    NotConfigured = "not-configured": "call `install` at the start, or set `LOCKABLE_URL`",
+    /// A process-wide locker exists already.
+    AlreadyInstalled = "already-installed": "call `install` once, before the first call",
 }
 
 impl LockError {
@@ -123,7 +130,23 @@ impl LockError {
         let taken = false;
         let source = None;
         let label = Default::default();
-        Self(Box::new(Inner { kind, key, redacts_key, message, completed, taken, source, label }))
+        let advice = Advice::default();
+        let all =
+            Inner { kind, key, redacts_key, message, advice, completed, taken, source, label };
+        Self(Box::new(all))
+    }
+
+    /// With the advice behind the semicolon: a flaw is one text, because the compiler too may show it.
+    pub(crate) fn of_flaw(kind: LockErrorKind, flaw: impl Into<Cow<'static, str>>) -> Self {
+        let flaw = flaw.into();
+        let (problem, advice) = flaw.split_once("; ").unwrap_or((&flaw, ""));
+        Self::new(kind, problem.to_owned()).advise(advice.to_owned())
+    }
+
+    /// With what to do about it, where more is known than of its kind.
+    pub(crate) fn advise(mut self, advice: impl Into<Advice>) -> Self {
+        self.0.advice = advice.into();
+        self
     }
 
     pub(crate) fn with_key(mut self, key: impl Into<String>) -> Self {
@@ -175,7 +198,7 @@ impl LockError {
     }
 
     pub(crate) fn invalid_key(key: &str, flaw: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(LockErrorKind::InvalidKey, flaw).with_key(key)
+        Self::of_flaw(LockErrorKind::InvalidKey, flaw).with_key(key)
     }
 
     pub(crate) fn wait_limit_reached(key: &str, limit: Duration, waited: Duration) -> Self {
@@ -190,22 +213,23 @@ impl LockError {
 
     /// The locker was made before the process was forked.
     pub(crate) fn forked() -> Self {
-        let message = "this locker was made before the process was forked; make another one in the \
-                       child, and `install` it there";
+        let message = "this locker was made before the process was forked";
         Self::new(LockErrorKind::NotConfigured, message)
+            .advise("make another one in the child, and `install` it there")
     }
 
     pub(crate) fn would_block_runtime(key: &str) -> Self {
         let message = "a sync function with `wait` would block the only thread of this runtime, \
-                       and the holder with it; call it in `spawn_blocking` and give it the option \
-                       `blocking`, or make it an `async fn`";
-        Self::new(LockErrorKind::InvalidOption, message).with_key(key)
+                       and the holder with it";
+        let advice = "call it in `spawn_blocking` and give it the option `blocking`, or make it an `async fn`";
+        Self::new(LockErrorKind::InvalidOption, message).advise(advice).with_key(key)
     }
 
     pub(crate) fn held_by_caller(key: &str) -> Self {
-        let message = "the body that calls this holds the lock itself, and would wait for its own \
-                       end; call it after the body, or give the two different keys";
-        Self::new(LockErrorKind::HeldByCaller, message).with_key(key)
+        let message =
+            "the body that calls this holds the lock itself, and would wait for its own end";
+        let kind = LockErrorKind::HeldByCaller;
+        Self::new(kind, message).advise(kind.advice()).with_key(key)
     }
 
     pub(crate) fn lost(key: &str, message: impl Into<Cow<'static, str>>) -> Self {
@@ -234,18 +258,20 @@ impl LockError {
 
     /// The lock was granted, but its lease had ended by the time the answer came.
     pub(crate) fn too_late(key: &str) -> Self {
-        Self::new(LockErrorKind::Unavailable, Self::TOO_LATE).with_key(key)
+        Self::new(LockErrorKind::Unavailable, Self::TOO_LATE).advise(Self::LONGER).with_key(key)
     }
 
-    pub(crate) const TOO_LATE: &'static str = "the reply came after the lease's own deadline, \
-        and the lock was released; give it a longer `expire`";
+    pub(crate) const TOO_LATE: &'static str =
+        "the reply came after the lease's own deadline, and the lock was released";
+
+    pub(crate) const LONGER: &'static str = "give it a longer `expire`";
 
     /// A call for several locks lost one whenever it waited for another.
     pub(crate) fn lost_each_time(lost: Self) -> Self {
-        let message = "the lock was lost while the call waited for others, five times in a row; give it a longer \
-                       `expire`";
+        let message = "the lock was lost while the call waited for others, five times in a row";
         let key = lost.key().unwrap_or_default().to_owned();
         Self::new(LockErrorKind::Unavailable, message)
+            .advise(Self::LONGER)
             .with_key(key)
             .with_source(Some(Arc::new(lost)))
     }
@@ -271,9 +297,49 @@ impl LockError {
         self.0.key.as_deref()
     }
 
+    /// Returns what happened, with the key but without advice.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() {
+    /// let url = "radish://127.0.0.1";
+    /// let error = lockable_runtime::Locker::connect(url).await.unwrap_err();
+    /// assert_eq!(error.message(), "unknown scheme `radish://`");
+    /// assert!(error.advice().starts_with("write one of `redis://`"));
+    /// assert_eq!(error.to_string(), format!("{}; {}", error.message(), error.advice()));
+    /// assert_eq!(error.remedy(), Some(lockable_runtime::Remedy::UrlScheme));
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
+    /// ```
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self.shown_key() {
+            Some(key) => format!("lock `{}`: {}", key.text().escape_debug(), self.0.message),
+            None => self.0.message.to_string(),
+        }
+    }
+
+    /// Returns what to do next: about this error, or else [of its kind](LockErrorKind::advice).
+    #[must_use]
+    pub fn advice(&self) -> &str {
+        if self.0.advice.is_empty() { self.kind().advice() } else { &self.0.advice.text }
+    }
+
+    /// Returns the remedy that the [`advice`](LockError::advice) is about, for a program that writes advice of its own;
+    /// `None` where programs need no other words.
+    #[must_use]
+    pub fn remedy(&self) -> Option<Remedy> {
+        self.0.advice.remedy
+    }
+
     /// What happened, without the key.
-    pub(crate) fn message(&self) -> &str {
+    pub(crate) fn problem(&self) -> &str {
         &self.0.message
+    }
+
+    /// As a value of an event, from which a subscriber gets it back.
+    pub(crate) fn as_value(&self) -> &(dyn Error + 'static) {
+        self
     }
 
     /// The message, and behind it those of the sources that it does not quote.
@@ -398,10 +464,8 @@ impl LockError {
 
 impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.shown_key() {
-            Some(key) => write!(f, "lock `{}`: {}", key.text().escape_debug(), self.0.message),
-            None => f.write_str(&self.0.message),
-        }
+        f.write_str(&self.message())?;
+        if self.0.advice.is_empty() { Ok(()) } else { write!(f, "; {}", self.advice()) }
     }
 }
 
@@ -415,6 +479,7 @@ impl fmt::Debug for LockError {
             .field("kind", &self.0.kind)
             .field("key", &self.shown_key().map(DisplayKey::text))
             .field("message", &self.0.message)
+            .field("advice", &self.advice())
             .field("completed", &self.0.completed)
             .field("taken", &self.0.taken)
             .field("source", &self.0.source)

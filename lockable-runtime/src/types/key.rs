@@ -194,7 +194,7 @@ pub(crate) fn counted(keys: Vec<LockKey>) -> Result<Vec<LockKey>, LockError> {
         1..=MAX_KEYS => return Ok(keys),
         _ => "more than 64 keys are given; take the lock of what contains them, or work in parts",
     };
-    Err(LockError::new(LockErrorKind::InvalidKey, flaw))
+    Err(LockError::of_flaw(LockErrorKind::InvalidKey, flaw))
 }
 
 const TOO_LONG: &str = "the key is longer than 1 KiB; put an id into it, not the data";
@@ -210,7 +210,7 @@ fn beginning(key: &str) -> String {
 
 fn flaw(text: &str, whole: &str) -> Option<&'static str> {
     if text.is_empty() {
-        return Some("the key is empty; every call with an empty key would share one lock");
+        return Some("the key is empty: every call with an empty key would share one lock");
     }
     if whole.len() > MAX_KEY_BYTES {
         return Some(TOO_LONG);

@@ -36,6 +36,7 @@ pub(crate) mod process;
 pub(crate) mod random;
 pub(crate) mod reason;
 pub(crate) mod redact;
+pub(crate) mod remedy;
 pub(crate) mod reporting;
 pub(crate) mod secret;
 #[cfg(test)]

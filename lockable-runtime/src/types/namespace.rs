@@ -24,7 +24,7 @@ impl Namespace {
     pub(crate) fn new(text: &str) -> Result<Self, LockError> {
         match flaw(text) {
             None => Ok(Self(text.into())),
-            Some(flaw) => Err(LockError::new(LockErrorKind::InvalidOption, flaw)),
+            Some(flaw) => Err(LockError::of_flaw(LockErrorKind::InvalidOption, flaw)),
         }
     }
 

@@ -96,7 +96,7 @@ impl Default for Ttl {
 }
 
 fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
-    LockError::new(LockErrorKind::InvalidOption, message)
+    LockError::of_flaw(LockErrorKind::InvalidOption, message)
 }
 
 /// What is asked of a lock, besides its key. An expanded function sets the public ones.
@@ -234,7 +234,7 @@ impl Terms {
         match (self.max_hold, self.min_hold) {
             (Some(Duration::ZERO), _) => Err(invalid("`max_hold` must be longer than zero")),
             (Some(_), _) if !self.renew => Err(invalid(
-                "`max_hold` needs `renew`; without it the lease ends after `expire` anyway",
+                "`max_hold` needs `renew`: without it the lease ends after `expire` anyway",
             )),
             (_, Some(least)) if least > expire => Err(invalid(format!(
                 "`min_hold` is at most `expire`, got {least:?} and {expire:?}"

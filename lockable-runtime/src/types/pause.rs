@@ -57,7 +57,7 @@ pub(crate) fn length(length: Duration) -> Result<Ttl, LockError> {
         let message = format!(
             "a pause is at most 24 hours, and not {length:?}; pause it again before its end"
         );
-        return Err(LockError::new(LockErrorKind::InvalidOption, message));
+        return Err(LockError::of_flaw(LockErrorKind::InvalidOption, message));
     }
     Ttl::new("pause", length)
 }

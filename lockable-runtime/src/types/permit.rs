@@ -44,7 +44,7 @@ impl Permits {
 }
 
 fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
-    LockError::new(LockErrorKind::InvalidOption, message)
+    LockError::of_flaw(LockErrorKind::InvalidOption, message)
 }
 
 /// What the numbers of the permits of a key are behind: the key with a hash tag, so that all are in one slot.

@@ -19,6 +19,7 @@ pub(crate) fn random() -> Result<u64, LockError> {
 
 /// A random part of a pause, at least half of it: processes that lost their connections at one moment shall not all come
 /// back at another one.
+#[cfg(feature = "redis")]
 pub(crate) fn jittered(pause: Duration) -> Duration {
     // Without randomness it is no lock that suffers.
     let [part, ..] = random().unwrap_or(u64::MAX).to_le_bytes();

@@ -4,7 +4,7 @@ use crate::types::error::{LockError, LockErrorKind};
 
 /// The error of a URL, which names what is wrong with it and shows nothing of it.
 pub(crate) fn invalid(flaw: &str) -> LockError {
-    LockError::new(LockErrorKind::InvalidUrl, format!("in the URL, {flaw}"))
+    LockError::of_flaw(LockErrorKind::InvalidUrl, format!("in the URL, {flaw}"))
 }
 
 /// What is said of an `@` where no address is: it may end a password.

@@ -268,7 +268,7 @@ impl Events for Lines {
     }
 
     fn on_unheard(&self, fault: &Fault) {
-        telemetry::unnotified(&fault.message);
+        telemetry::unnotified(&fault.clone().into_error());
     }
 
     fn on_endangered(&self, server: &str, danger: &Finding) {

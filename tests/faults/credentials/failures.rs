@@ -48,7 +48,9 @@ async fn a_callback_that_fails_is_shown() {
     assert!(error.kind() == LockErrorKind::Refused && error.is_unavailable(), "{error:?}");
     let text = error.to_string();
     assert!(
-        text.contains("`LockerBuilder::credentials`: no token: the role is missing; mend the file, or the function"),
+        text.contains(
+            "the credentials: no token: the role is missing; mend the file, or the function"
+        ),
         "{text}"
     );
     assert!(error.source().unwrap().is::<NoToken>(), "{}", everything(&error));
@@ -99,7 +101,7 @@ async fn a_callback_that_panics_leaves_no_call_hanging() {
     for _ in 0..2 {
         let error = wait::ends(locker.lock("k").acquire()).await.unwrap_err();
         assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
-        let words = "`LockerBuilder::credentials`: it panicked: a panic of the test's own";
+        let words = "the credentials: it panicked: a panic of the test's own";
         assert!(error.to_string().contains(words), "{error}");
     }
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -133,7 +135,7 @@ async fn a_callback_that_never_answers_is_given_up() {
     let locker = locker.credentials(Secret::from_fn(source)).connect_lazy().unwrap();
     let error = wait::ends(locker.lock("k").try_acquire()).await.unwrap_err();
     assert!(error.is_unavailable() && error.kind() != LockErrorKind::Refused, "{error:?}");
-    let words = "`LockerBuilder::credentials`: no answer within 6s";
+    let words = "the credentials: no answer within 6s";
     assert!(error.to_string().contains(words), "{error}");
     dropped.recv_timeout(LIMIT).unwrap();
     let report = wait::ends(locker.check()).await;

@@ -25,7 +25,7 @@ fn what_is_no_root_certificate_is_refused() {
     for pem in ["", "no certificate", &key, &broken, no_certificate] {
         for url in [URL, "rediss-sentinel://a,b/mm"] {
             let locker = Locker::builder().url(url).root_certificate(Pem::new(pem)).connect_lazy();
-            assert_invalid(locker, &["`LockerBuilder::root_certificate`"]);
+            assert_invalid(locker, &["the root certificate"]);
         }
     }
 }
@@ -41,13 +41,13 @@ fn what_is_no_client_certificate_is_refused() {
         (&one.certificate, "", "no private key"),
         (&one.certificate, &one.certificate, "no private key"),
         (&one.certificate, &locked, "password"),
-        (&one.certificate, no_key, "client_certificate"),
+        (&one.certificate, no_key, "client certificate"),
         (&one.certificate, &other.key, "another certificate"),
     ];
     for (certificate, key, words) in cases {
         let own = Pem::new(format!("{certificate}\n{key}"));
         let builder = Locker::builder().url(URL).client_certificate(own);
-        assert_invalid(builder.connect_lazy(), &["`LockerBuilder::client_certificate`", words]);
+        assert_invalid(builder.connect_lazy(), &["the client certificate", words]);
     }
     let both = format!("{}{}", one.key, one.certificate);
     let both = Pem::new(both);

@@ -234,7 +234,6 @@ impl RenewalTask {
     fn retry(self: &Arc<Self>, batch: &[Asked], sent: Moment, fault: Fault) {
         let redact = |fault: Fault, asked: &Asked| fault.shown(asked.lease.shown_key());
         let fault = batch.iter().fold(fault, redact);
-        let message = fault.message.clone();
         let cause = Arc::new(fault.into_error());
         for asked in batch.iter().filter(|asked| asked.ttl.is_some()) {
             asked.lease.update(|state, _| state.unanswered(&cause));
@@ -246,7 +245,7 @@ impl RenewalTask {
             plan.unanswered(asked.due, again)
         });
         let labels = batch.iter().map(|asked| asked.lease.shown_key().label);
-        telemetry::renewal_unanswered(labels, &message);
+        telemetry::renewal_unanswered(labels, &cause);
     }
 
     /// Makes those of the leases due again that are still held.

@@ -179,7 +179,9 @@ impl Acquirer {
         match Asked::of_ticket(self, ticket, &attempt).answer().await {
             Ok(Acquisition::Granted(grant)) => self.granted(&grant, attempt, terms, stake),
             Ok(Acquisition::Busy | Acquisition::Done) => {
-                Err(LockError::lost(key.as_str(), REDEEMED).with_taken(true))
+                Err(LockError::lost(key.as_str(), REDEEMED)
+                    .advise("try again later, because that holder may die")
+                    .with_taken(true))
             }
             Err(fault) => Err(fault.about(key, &self.link.reporting)),
         }
@@ -229,11 +231,12 @@ impl Acquirer {
 }
 
 const REDEEMED: &str = "the ticket was not redeemed: another holder has the lock; the ticket was redeemed before, as one \
-                        that is delivered twice, or its time is over; try again later, because that holder may die";
+                        that is delivered twice, or its time is over";
 
 const OVER: &str = "the ticket was not redeemed, because its lock is free: the time of the ticket is over, it was redeemed \
-                    before by a holder that is done or has died, or an operator released it; acquire the lock by its \
-                    key, and look whether the work is done";
+                    before by a holder that is done or has died, or an operator released it";
+
+const LOOK: &str = "acquire the lock by its key, and look whether the work is done";
 
 /// A request and the duty to release what it may grant.
 struct Asked<'a> {
@@ -268,7 +271,7 @@ impl<'a> Asked<'a> {
                 }
                 Renewed::Taken => Ok(Acquisition::Busy),
                 Renewed::Absent => {
-                    let fault = Fault::new(LockErrorKind::Lost, OVER);
+                    let fault = Fault::new(LockErrorKind::Lost, OVER).advise(LOOK);
                     Err(Fault { proves_absence: true, ..fault })
                 }
             }

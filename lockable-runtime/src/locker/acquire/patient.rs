@@ -95,7 +95,7 @@ impl Occupant {
         let lock = if is_lock { key.clone() } else { permits().member(1) };
         let found = match inspect(link, lock).await {
             Ok(found) => found,
-            Err(error) => return Self { words: error.message().to_owned(), is_obstacle: false },
+            Err(error) => return Self { words: error.problem().to_owned(), is_obstacle: false },
         };
         let is_obstacle = found.as_ref().is_some_and(Holder::ends_by_itself);
         let (mut words, is_own) = match (&found, awaited) {

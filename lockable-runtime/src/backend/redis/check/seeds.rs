@@ -66,7 +66,7 @@ fn silent(seed: &Seed, shards: Option<&[Shard]>) -> Option<Finding> {
         Code::Unreachable | Code::AddressesUnreachable => {
             let silent =
                 Finding::new(Severity::Error, Code::SeedSilent, reason.message().to_owned());
-            silent.advise(reason.advice().to_owned())
+            silent.advise(reason.advice.clone())
         }
         _ => reason,
     };

@@ -1,5 +1,6 @@
 //! Connections of the check's own.
 
+use crate::backend::Fault;
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::wire::session::Session;
 use crate::check::{Code, Finding, Severity};
@@ -7,11 +8,13 @@ use crate::types::error::LockErrorKind;
 
 /// Where a connection leads that is opened now.
 pub(super) async fn target(opener: &Opener) -> Result<Target, Finding> {
-    let error = |code, message| Finding::new(Severity::Error, code, message);
-    let login = opener.login().await.map_err(|fault| error(Code::Credentials, fault.message))?;
+    let error = |code, Fault { message, advice, .. }| {
+        Finding::new(Severity::Error, code, message).advise(advice)
+    };
+    let login = opener.login().await.map_err(|fault| error(Code::Credentials, fault))?;
     opener.connecting(opener.target(&login)).await.map_err(|fault| {
         let is_refused = fault.kind == LockErrorKind::Refused;
-        error(if is_refused { Code::Refused } else { Code::Unreachable }, fault.message)
+        error(if is_refused { Code::Refused } else { Code::Unreachable }, fault)
     })
 }
 

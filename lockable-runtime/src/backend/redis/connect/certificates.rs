@@ -26,6 +26,7 @@ use crate::types::clock::{timer_on, within};
 use crate::types::error::LockError;
 use crate::types::mutex::Mutex;
 use crate::types::pem::Pem;
+use crate::types::remedy::{Advice, Remedy};
 use crate::types::url;
 
 /// A stream over which TLS is spoken.
@@ -61,7 +62,7 @@ impl Certificates {
         let (roots, own) = (settings.root_certificate.clone(), settings.client_certificate.clone());
         let provider = match info.addr() {
             ConnectionAddr::TcpTls { insecure: true, .. } => {
-                return Err(url::invalid(INSECURE));
+                return Err(url::invalid(INSECURE).advise(AUTHORITY));
             }
             ConnectionAddr::TcpTls { .. } => Some(provider(settings)?),
             _ if roots.is_some() => return Err(without_tls(ROOT)),
@@ -168,11 +169,9 @@ fn config(
     Ok(config)
 }
 
-fn without_tls(method: &str) -> LockError {
-    invalid(format!(
-        "`LockerBuilder::{method}`: nothing is encrypted with this URL; write `rediss://`, and of Sentinels \
-         `rediss-sentinel://`"
-    ))
+fn without_tls(what: &str) -> LockError {
+    invalid(format!("the {what}: nothing is encrypted with this URL"))
+        .advise("write `rediss://`, and of Sentinels `rediss-sentinel://`")
 }
 
 /// The root certificates of this system; what is broken among them is left out.
@@ -215,9 +214,9 @@ fn chain(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, &'static str> {
     }
 }
 
-const ROOT: &str = "root_certificate";
+const ROOT: &str = "root certificate";
 
-const OWN: &str = "client_certificate";
+const OWN: &str = "client certificate";
 
 const NO_PROVIDER: &str = "no cryptography for TLS is chosen: give a provider by `LockerBuilder::crypto_provider`, choose one for \
                            the whole program by `CryptoProvider::install_default` of rustls 0.23, or enable the \
@@ -230,5 +229,9 @@ const NO_KEY: &str = "its key is no private key in PEM form, or one with a passw
 
 const OTHER_KEY: &str = "its key is that of another certificate";
 
-const INSECURE: &str = "`#insecure` is not supported: a server is known by its certificate; give that of its \
-                        authority by `LockerBuilder::root_certificate`";
+const INSECURE: &str = "`#insecure` is not supported: a server is known by its certificate";
+
+const AUTHORITY: Advice = Advice::new(
+    Remedy::RootCertificate,
+    "give that of its authority by `LockerBuilder::root_certificate`",
+);

@@ -20,6 +20,7 @@ use super::stage::{Progress, Stage};
 use super::tcp;
 use crate::backend::redis::fault;
 use crate::types::clock::timer_on;
+use crate::types::remedy::Advice;
 
 /// An address is tried this long after the one before it: the "Connection Attempt Delay" of RFC 8305.
 const STAGGER: Duration = Duration::from_millis(250);
@@ -142,18 +143,18 @@ impl Client {
     }
 
     /// What the URL may lack, as long as no server has answered.
-    fn advice(&self, stage: &Stage) -> &'static str {
+    fn advice(&self, stage: &Stage) -> Advice {
         if self.has_answered.load(Ordering::Relaxed) {
-            return "";
+            return Advice::default();
         }
         match (stage, self.info.addr()) {
-            (Stage::Handshake, _) => fault::NO_TLS,
-            (Stage::Login, ConnectionAddr::Tcp(..)) => fault::TLS,
+            (Stage::Handshake, _) => fault::NO_TLS.into(),
+            (Stage::Login, ConnectionAddr::Tcp(..)) => fault::TLS.into(),
             (Stage::Login, ConnectionAddr::TcpTls { .. }) if self.certificates.has_own() => {
-                fault::CERTIFICATE_REFUSED
+                fault::CERTIFICATE_REFUSED.into()
             }
             (Stage::Login, ConnectionAddr::TcpTls { .. }) => fault::NO_CERTIFICATE,
-            _ => "",
+            _ => Advice::default(),
         }
     }
 }

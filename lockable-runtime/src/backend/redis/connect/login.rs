@@ -6,7 +6,6 @@ use ::redis::{ConnectionInfo, RedisConnectionInfo};
 
 use super::secrets::Source;
 use crate::backend::Fault;
-use crate::backend::redis::fault;
 use crate::types::credentials::Credentials;
 
 /// With what one connection logs in; `None` is what the URL says.
@@ -27,9 +26,9 @@ impl Login {
         info.set_redis_settings(settings)
     }
 
-    /// What to do where the server refuses it; nothing more than usual where it is by the URL.
-    pub(crate) fn advice(&self) -> &'static str {
-        if self.0.is_some() { fault::GIVEN } else { "" }
+    /// Whether it is by what the builder was given, and not by the URL.
+    pub(crate) fn is_given(&self) -> bool {
+        self.0.is_some()
     }
 }
 

@@ -94,8 +94,8 @@ pub(crate) struct Target {
     pub(crate) node: Option<Arc<Node>>,
     /// In which the connection counts; `None` where that has no end.
     pub(crate) epoch: Option<Arc<Epoch>>,
-    /// What to do where the server refuses the login, if it is not by the URL.
-    pub(crate) login_advice: &'static str,
+    /// Whether the login is by what the builder was given.
+    pub(crate) is_given: bool,
 }
 
 impl Opener {
@@ -166,7 +166,7 @@ impl Opener {
         }
         let client = self.client.with(login.put_into(info));
         let node = self.node.clone();
-        Ok(Target { client, server, term, node, epoch, login_advice: login.advice() })
+        Ok(Target { client, server, term, node, epoch, is_given: login.is_given() })
     }
 
     /// The same where the server reports of these seats alone.
@@ -274,7 +274,7 @@ impl Opener {
         let last = self.finder.as_ref().and_then(|finder| finder.last());
         let server = last.map_or_else(|| self.server.to_string(), |last| self.server_at(&last));
         let (message, advice) = progress.late(CONNECTING, self.connect_deadline);
-        self.unreached(Fault::unavailable(fault::advised(&server, &message, advice)))
+        self.unreached(Fault::unavailable(format!("{server}: {message}")).advise(advice))
     }
 
     /// The fault of a server that Sentinels name; until there was a connection, their address for it may be at
@@ -284,8 +284,7 @@ impl Opener {
         if self.finder.is_none() || !is_first || fault.kind != LockErrorKind::Unavailable {
             return fault;
         }
-        let message = format!("{}; {}", fault.message, sentinel::ADDRESSES);
-        Fault { message, ..fault }
+        fault.advise(sentinel::ADDRESSES)
     }
 }
 
@@ -368,7 +367,7 @@ impl Target {
     pub(crate) fn at(url: &str) -> Self {
         let client = Client::at(url);
         let server = url.into();
-        Self { client, server, term: None, node: None, epoch: None, login_advice: "" }
+        Self { client, server, term: None, node: None, epoch: None, is_given: false }
     }
 
     fn database(&self) -> i64 {

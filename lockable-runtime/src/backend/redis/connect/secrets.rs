@@ -21,7 +21,7 @@ use crate::types::together::first_of;
 pub(crate) struct Source<T> {
     /// `None` where the locker was given none.
     secret: Option<Secret<T>>,
-    /// The method of the builder that takes it, with the paths of files.
+    /// What it is, with the paths of files.
     pub(super) name: Arc<str>,
     /// The calls of the user's function that may run at the same time.
     calls: Arc<Semaphore>,
@@ -33,14 +33,14 @@ impl<T: Clone + Send + 'static> Source<T> {
     /// # Errors
     /// When the secret is at hand, and cannot be read or is not valid.
     pub(crate) fn new(
-        method: &str,
+        what: &str,
         secret: Option<Secret<T>>,
         runtime: Handle,
         validate: impl FnOnce(&T) -> Result<(), String>,
     ) -> Result<Self, LockError> {
         let paths = secret.as_ref().map(Secret::paths).filter(|paths| !paths.is_empty());
         let paths = paths.map(|paths| format!(" ({paths})")).unwrap_or_default();
-        let name = format!("`LockerBuilder::{method}`{paths}");
+        let name = format!("the {what}{paths}");
         if let Some(at_hand) = secret.as_ref().and_then(Secret::at_hand) {
             let valid = at_hand.map_err(|error| error.to_string());
             let valid = valid.and_then(|secret| validate(&secret));
@@ -103,7 +103,7 @@ impl<T: Clone + Send + 'static> Source<T> {
 }
 
 pub(super) fn invalid(message: String) -> LockError {
-    LockError::new(LockErrorKind::InvalidOption, message)
+    LockError::of_flaw(LockErrorKind::InvalidOption, message)
 }
 
 fn panicked(error: JoinError) -> Cause {

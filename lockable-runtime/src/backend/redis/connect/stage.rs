@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::types::mutex::Mutex;
+use crate::types::remedy::Advice;
 
 /// What is waited for.
 #[derive(Default)]
@@ -31,12 +32,12 @@ pub(crate) enum Stage {
 /// The stage of one connection, and what to do where it fails there. The task that opens it writes; those who give up
 /// waiting for it read.
 #[derive(Clone, Default)]
-pub(crate) struct Progress(Arc<Mutex<(Stage, &'static str)>>);
+pub(crate) struct Progress(Arc<Mutex<(Stage, Advice)>>);
 
 impl Progress {
     /// The next stage begins.
-    pub(crate) fn reach(&self, stage: Stage, advice: &'static str) {
-        *self.0.lock() = (stage, advice);
+    pub(crate) fn reach(&self, stage: Stage, advice: impl Into<Advice>) {
+        *self.0.lock() = (stage, advice.into());
     }
 
     /// What came of trying this address.
@@ -47,13 +48,13 @@ impl Progress {
     }
 
     /// The stage in words, and what to do.
-    pub(crate) fn words(&self) -> (String, &'static str) {
+    pub(crate) fn words(&self) -> (String, Advice) {
         let reached = self.0.lock();
-        (reached.0.to_string(), reached.1)
+        (reached.0.to_string(), reached.1.clone())
     }
 
     /// The same where this did not happen within the limit.
-    pub(crate) fn late(&self, what: &str, limit: Duration) -> (String, &'static str) {
+    pub(crate) fn late(&self, what: &str, limit: Duration) -> (String, Advice) {
         let (stage, advice) = self.words();
         (format!("{what} within {limit:?}: {stage}"), advice)
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::backend::Fault;
 use crate::types::error::LockErrorKind;
+use crate::types::remedy;
 use crate::types::slot::Slot;
 
 /// No node said which nodes have which slots.
@@ -16,8 +17,9 @@ pub(crate) fn unknown(cluster: &str, faults: Vec<Fault>) -> Fault {
         // A string takes everything.
         let _written = write!(message, "{} {said}", if number == 0 { ":" } else { ";" });
     }
+    let advice = remedy::first(faults.iter().map(|fault| &fault.advice));
     let source = faults.into_iter().find_map(|fault| fault.source);
-    Fault { source, ..Fault::new(kind, message) }
+    Fault { advice, source, ..Fault::new(kind, message) }
 }
 
 pub(crate) fn unserved(cluster: &str, slot: Slot) -> Fault {

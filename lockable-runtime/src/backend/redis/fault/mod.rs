@@ -21,9 +21,10 @@ pub(crate) use opening::{CERTIFICATE_REFUSED, NO_CERTIFICATE, NO_TLS, TLS, at_st
 pub(crate) use tls::NoRootCertificates;
 
 use crate::backend::{Attempt, Fault};
-use crate::types::error::{LockError, LockErrorKind};
+use crate::types::error::{Cause, LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
+use crate::types::remedy::{Advice, Remedy};
 use crate::types::slot::Slot;
 
 /// An error of the connection, or one that the server answered.
@@ -42,8 +43,8 @@ pub(crate) enum About {
     },
     /// Looking at locks.
     Looking(Channels),
-    /// Logging in; the advice is for a login that is refused and not in the URL.
-    Login(&'static str),
+    /// Logging in, by what the builder was given, or else by what is in the URL.
+    Login(bool),
     /// Waiting for replicas.
     Confirming,
 }
@@ -51,35 +52,30 @@ pub(crate) enum About {
 impl About {
     pub(crate) fn fault(self, server: &str, error: &RedisError) -> Fault {
         let (kind, cause, advice) = self.explain(error);
-        let message = advised(server, &cause, advice);
-        Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
+        let source = Some(Arc::new(words::shown(error)) as Cause);
+        Fault { advice, source, ..Fault::new(kind, format!("{server}: {cause}")) }
     }
 
     /// [`explain`] with the advice for this.
-    pub(crate) fn explain(self, error: &RedisError) -> (LockErrorKind, String, &'static str) {
+    pub(crate) fn explain(self, error: &RedisError) -> (LockErrorKind, String, Advice) {
         let (kind, cause, usual) = explain(error);
         let (is_right, is_refused) = (is_missing_right(error), kind == LockErrorKind::Refused);
-        let advice = match self {
+        let advice: &str = match self {
             Self::Need { is_node: true, .. } if is_right => &rights::ADVICE_OF_NODES,
             Self::Need { otherwise, .. } if is_refused && usual.is_empty() => otherwise,
             Self::Looking(Channels::Plain) if is_right => &rights::ADVICE_OF_READERS,
             Self::Looking(Channels::Sharded) if is_right => &rights::ADVICE_OF_READERS_OF_NODES,
-            Self::Login(own) if is_login_refused(error) && !own.is_empty() => own,
+            Self::Login(true) if is_login_refused(error) => return (kind, cause, GIVEN),
             Self::Confirming if is_right => WAIT_FORBIDDEN,
             Self::Confirming if is_refused => NO_WAIT,
-            _ => usual,
+            _ => return (kind, cause, usual),
         };
-        (kind, cause, advice)
+        (kind, cause, advice.into())
     }
 }
 
-pub(crate) fn advised(server: &str, cause: &str, advice: &str) -> String {
-    let separator = if advice.is_empty() { "" } else { "; " };
-    format!("{server}: {cause}{separator}{advice}")
-}
-
 /// Whose fault an error is, its own words, and what to do about it where that is known.
-pub(crate) fn explain(error: &RedisError) -> (LockErrorKind, String, &'static str) {
+pub(crate) fn explain(error: &RedisError) -> (LockErrorKind, String, Advice) {
     if let Some(answered) = opening::closing(error) {
         let (kind, cause, advice) = explain(answered);
         // What is not known may pass.
@@ -95,8 +91,8 @@ pub(crate) fn of_fence(mut fault: Fault, namespace: &Namespace, key: &LockKey) -
     let fence = namespace.fence(Slot::of(key));
     if fault.kind == LockErrorKind::WrongType {
         fault.kind = LockErrorKind::Refused;
-        fault.message =
-            format!("the fence counter `{fence}` holds other data; delete or rename it");
+        fault.message = format!("the fence counter `{fence}` holds other data");
+        fault.advice = RENAME.into();
     } else {
         fault.message =
             format!("{}; while incrementing the fence counter `{fence}`", fault.message);
@@ -114,7 +110,8 @@ pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, attempt: &Attemp
             None => namespace.queue(&attempt.key),
             Some(lane) => namespace.queue_of(&lane.family),
         };
-        fault.message = format!("the queue `{queue}` holds other data; delete or rename it");
+        fault.message = format!("the queue `{queue}` holds other data");
+        fault.advice = RENAME.into();
     }
     fault
 }
@@ -126,15 +123,19 @@ pub(crate) fn missing_secret(error: &RedisError) -> Option<&LockError> {
 
 /// The same before there is a connection to that server.
 pub(crate) fn of_secret(server: &str, fault: Fault) -> Fault {
-    Fault { message: format!("{server}: {}; {SECRET}", fault.message), ..fault }
+    Fault { message: format!("{server}: {}", fault.message), ..fault }.advise(SECRET)
 }
 
 /// What to do about it.
-pub(crate) const SECRET: &str = "mend the file, or the function that returns it";
+const SECRET: &str = "mend the file, or the function that returns it";
+
+const RENAME: &str = "delete or rename it";
 
 /// What to do where the server refuses what the builder was given.
-pub(crate) const GIVEN: &str = "the server refuses the user and the password that \
-                                   `LockerBuilder::credentials` gave";
+const GIVEN: Advice = Advice::new(
+    Remedy::Credentials,
+    "the server refuses the user and the password that `LockerBuilder::credentials` gave",
+);
 
 /// Whether a server, or another one than is expected, did not take the user and the password.
 pub(crate) fn is_login_refused(error: &RedisError) -> bool {
@@ -203,14 +204,15 @@ pub(crate) fn is_cross_slot(error: &RedisError) -> bool {
     error.kind() == ServerErrorKind::CrossSlot.into()
 }
 
-fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
+fn verdict(error: &RedisError) -> (LockErrorKind, Advice) {
     use LockErrorKind::{Refused, Unavailable, WrongType};
     if is_missing_right(error) {
         let is_of_nodes = error.detail().is_some_and(rights::are_of_nodes);
-        return (Refused, if is_of_nodes { &rights::ADVICE_OF_NODES } else { &rights::ADVICE });
+        let advice = if is_of_nodes { &rights::ADVICE_OF_NODES } else { &rights::ADVICE };
+        return (Refused, advice.as_str().into());
     }
     if let Some(missing) = missing_secret(error) {
-        return (missing.kind(), SECRET);
+        return (missing.kind(), SECRET.into());
     }
     if let Some(verdict) = tls::verdict(error) {
         return verdict;
@@ -221,14 +223,16 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     match (error.kind(), error.code()) {
         (_, Some("WRONGTYPE")) => (
             WrongType,
-            "the key holds other data, which was not changed; choose another key or prefix",
+            "the key holds other data, which was not changed; choose another key or prefix".into(),
         ),
         (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => {
             (Refused, CREDENTIALS)
         }
-        (_, Some("DENIED")) => (Refused, "give the server a password; see its `protected-mode`"),
+        (_, Some("DENIED")) => {
+            (Refused, "give the server a password; see its `protected-mode`".into())
+        }
         (ErrorKind::Server(ServerErrorKind::ResponseError), _) => of_database(error),
-        (_, code) => (Unavailable, code.and_then(passing).unwrap_or_default()),
+        (_, code) => (Unavailable, code.and_then(passing).unwrap_or_default().into()),
     }
 }
 
@@ -256,17 +260,20 @@ fn passing(code: &str) -> Option<&'static str> {
 }
 
 /// The client library says only by its words why it could not select the database of the URL.
-fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
+fn of_database(error: &RedisError) -> (LockErrorKind, Advice) {
     let words = error.detail().unwrap_or_default();
+    if words.contains("Authentication required") {
+        return (LockErrorKind::Refused, CREDENTIALS);
+    }
     let found = OF_DATABASE.iter().find(|(part, ..)| words.contains(part));
-    found.map_or((LockErrorKind::Refused, ""), |(_, kind, advice)| (*kind, advice))
+    let (_, kind, advice) = found.unwrap_or(&("", LockErrorKind::Refused, ""));
+    (*kind, (*advice).into())
 }
 
-const OF_DATABASE: [(&str, LockErrorKind, &str); 8] = [
+const OF_DATABASE: [(&str, LockErrorKind, &str); 7] = [
     ("max number of clients", LockErrorKind::Unavailable, FULL),
     ("is busy running", LockErrorKind::Unavailable, BUSY),
     (NO_SELECT, LockErrorKind::Refused, NO_DATABASES),
-    ("Authentication required", LockErrorKind::Refused, CREDENTIALS),
     ("SELECT is not allowed in cluster mode", LockErrorKind::Refused, ONE_DATABASE),
     (DISABLED, LockErrorKind::Refused, NO_CLUSTER),
     ("unknown command 'CLUSTER'", LockErrorKind::Refused, NO_CLUSTER),
@@ -283,7 +290,8 @@ const NO_SELECT: &str = "unknown command 'SELECT'";
 const DISABLED: &str = "cluster support disabled";
 const BUSY: &str = "a script that runs for long blocks the server; `SCRIPT KILL` ends it";
 
-const CREDENTIALS: &str = "put the right user and password into the URL";
+const CREDENTIALS: Advice =
+    Advice::new(Remedy::UrlCredentials, "put the right user and password into the URL");
 
 const ONE_DATABASE: &str =
     "in a cluster locks use database 0 alone; write `redis-cluster://host:6379`, without a number";
@@ -352,14 +360,13 @@ pub(crate) const NO_WAIT: &str =
 
 /// The message never shows the URL, which may hold a password.
 pub(crate) fn bad_url(error: &RedisError) -> LockError {
-    let message = format!(
-        "{}; a URL looks like `redis://user:password@host:6379/0`, \
+    let message = error.to_string().split(" - ").next().unwrap_or_default().to_owned();
+    LockError::new(LockErrorKind::InvalidUrl, message).advise(
+        "a URL looks like `redis://user:password@host:6379/0`, \
          `redis-sentinel://user:password@host:26379,host:26379/NAME/0`, \
          `redis-cluster://user:password@host:6379,host:6379` or \
          `redis+unix:///path/to/socket?db=0`, with special characters percent-encoded",
-        error.to_string().split(" - ").next().unwrap_or_default()
-    );
-    LockError::new(LockErrorKind::InvalidUrl, message)
+    )
 }
 
 /// A URL of TLS in a program without it.
@@ -380,7 +387,7 @@ mod tests {
             let error = reply.unwrap().extract_error().unwrap_err();
             let (kind, cause, advice) = explain(&error);
             assert_eq!(kind, LockErrorKind::Unavailable, "{code}");
-            assert!(cause.contains(code) && !advice.is_empty(), "{code}: {cause}; {advice}");
+            assert!(cause.contains(code) && !advice.is_empty(), "{code}: {cause}");
             assert_eq!(passes(&error), code != "OOM", "{code}");
         }
     }

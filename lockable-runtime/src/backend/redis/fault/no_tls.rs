@@ -3,7 +3,8 @@
 use ::redis::RedisError;
 
 use crate::types::error::LockErrorKind;
+use crate::types::remedy::Advice;
 
-pub(super) fn verdict(_: &RedisError) -> Option<(LockErrorKind, &'static str)> {
+pub(super) fn verdict(_: &RedisError) -> Option<(LockErrorKind, Advice)> {
     None
 }

@@ -9,6 +9,7 @@ use ::redis::{ErrorKind, RedisError, parse_redis_value};
 
 use super::words;
 use crate::types::error::Cause;
+use crate::types::remedy::{Advice, Remedy};
 
 /// A connection that broke while it was opened.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ struct Unanswered {
     /// The stage.
     words: String,
     /// It may be that the URL is wrong.
-    advice: &'static str,
+    advice: Advice,
     error: RedisError,
 }
 
@@ -33,7 +34,7 @@ impl Error for Unanswered {
 }
 
 /// The same error with the stage and its [`advice`], where a connection broke.
-pub(crate) fn at_stage((words, advice): (String, &'static str), error: RedisError) -> RedisError {
+pub(crate) fn at_stage((words, advice): (String, Advice), error: RedisError) -> RedisError {
     if !is_break(&error) {
         return error;
     }
@@ -43,8 +44,8 @@ pub(crate) fn at_stage((words, advice): (String, &'static str), error: RedisErro
 }
 
 /// What to do about a connection that broke while it was opened.
-pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
-    Some(inside::<Unanswered>(error)?.advice)
+pub(super) fn advice(error: &RedisError) -> Option<Advice> {
+    Some(inside::<Unanswered>(error)?.advice.clone())
 }
 
 /// The error of a server that has answered this alone and closed the connection; `None` where it is no error.
@@ -68,8 +69,10 @@ pub(crate) const NO_TLS: &str = "if the server speaks no TLS there, write `redis
                                  or `redis-cluster://`";
 
 /// What to do where a server may expect a certificate.
-pub(crate) const NO_CERTIFICATE: &str = "if the server requires client certificates, give one by \
-                                         `LockerBuilder::client_certificate`";
+pub(crate) const NO_CERTIFICATE: Advice = Advice::new(
+    Remedy::ClientCertificate,
+    "if the server requires client certificates, give one by `LockerBuilder::client_certificate`",
+);
 
 /// What to do where a server may not accept one.
 pub(crate) const CERTIFICATE_REFUSED: &str =
@@ -97,18 +100,18 @@ mod tests {
     use super::*;
 
     fn at_login(error: impl Into<RedisError>) -> RedisError {
-        at_stage(("no answer".to_owned(), TLS), error.into())
+        at_stage(("no answer".to_owned(), TLS.into()), error.into())
     }
 
     #[test]
     fn a_connection_that_broke_has_its_stage_and_advice() {
         for kind in [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
             let error = at_login(io::Error::from(kind));
-            assert_eq!(advice(&error), Some(TLS));
+            assert_eq!(advice(&error), Some(TLS.into()));
             assert!(error.to_string().contains("no answer: "), "{error}");
         }
         let garbage = ::redis::parse_redis_value(b"\x15\x03\x03\x00\x02\x02\x46").unwrap_err();
-        assert_eq!(advice(&at_login(garbage)), Some(TLS));
+        assert_eq!(advice(&at_login(garbage)), Some(TLS.into()));
     }
 
     #[test]

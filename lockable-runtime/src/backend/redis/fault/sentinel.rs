@@ -8,7 +8,8 @@ use ::redis::RedisError;
 
 use super::{explain, is_missing_right, missing_secret, rights, tls, words};
 use crate::backend::Fault;
-use crate::types::error::LockErrorKind;
+use crate::types::error::{Cause, LockErrorKind};
+use crate::types::remedy::{Advice, Remedy};
 
 /// Why it gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,24 +27,24 @@ pub(crate) enum Reason {
 /// Its own words, and what to do; the URL is that of a server at its address.
 ///
 /// Sentinels have users and passwords of their own.
-pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, String) {
+pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, Advice) {
     let (kind, cause, advice) = explain(error);
     let is_unknown = error.detail().is_some_and(|words| words.contains("unknown command"));
     match kind {
         LockErrorKind::Refused
             if missing_secret(error).is_some() || tls::verdict(error).is_some() =>
         {
-            (Reason::Refused, cause, advice.to_owned())
+            (Reason::Refused, cause, advice)
         }
         LockErrorKind::Refused if is_unknown => {
             let advice = format!("write `{url}` if it is a Redis server");
-            (Reason::NoSentinel, format!("this is no Sentinel: {cause}"), advice)
+            (Reason::NoSentinel, format!("this is no Sentinel: {cause}"), advice.into())
         }
         LockErrorKind::Refused if is_missing_right(error) => {
-            (Reason::MissingRight, cause, rights::ADVICE_OF_SENTINELS.clone())
+            (Reason::MissingRight, cause, rights::ADVICE_OF_SENTINELS.as_str().into())
         }
-        LockErrorKind::Refused => (Reason::Refused, cause, CREDENTIALS.to_owned()),
-        _ => (Reason::Silent, cause, advice.to_owned()),
+        LockErrorKind::Refused => (Reason::Refused, cause, CREDENTIALS),
+        _ => (Reason::Silent, cause, advice),
     }
 }
 
@@ -51,10 +52,10 @@ pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, Strin
 pub(crate) fn disagree(group: &str, named: impl Iterator<Item = impl Display>) -> Fault {
     let named: BTreeSet<_> = named.map(|endpoint| endpoint.to_string()).collect();
     let named = Vec::from_iter(named).join(" and ");
-    Fault::unavailable(format!(
-        "{group}: the Sentinels name different primaries, {named}, each as often; `SENTINEL REMOVE` and \
-         `SENTINEL MONITOR` mend those that are wrong"
-    ))
+    let message =
+        format!("{group}: the Sentinels name different primaries, {named}, each as often");
+    let advice = "`SENTINEL REMOVE` and `SENTINEL MONITOR` mend those that are wrong";
+    Fault::unavailable(message).advise(advice)
 }
 
 /// The fault of a Sentinel that has this name in messages.
@@ -62,14 +63,8 @@ pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
     let (reason, cause, advice) = explained(url, error);
     let is_silent = reason == Reason::Silent;
     let kind = if is_silent { LockErrorKind::Unavailable } else { LockErrorKind::Refused };
-    let message = advised(sentinel, &cause, &advice);
-    Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
-}
-
-/// The reasons of several Sentinels are separated by semicolons.
-pub(crate) fn advised(sentinel: &str, cause: &str, advice: &str) -> String {
-    let so = if advice.is_empty() { "" } else { ", so " };
-    format!("{sentinel}: {cause}{so}{advice}")
+    let source = Some(Arc::new(words::shown(error)) as Cause);
+    Fault { advice, source, ..Fault::new(kind, format!("{sentinel}: {cause}")) }
 }
 
 /// What to do where the primary that Sentinels name cannot be reached.
@@ -78,6 +73,8 @@ pub(crate) const ADDRESSES: &str = "the Sentinels name this address; if it canno
                                     announce-ip` on each Sentinel, and give `sentinel monitor` an \
                                     address that can";
 
-const CREDENTIALS: &str = "give the Sentinels' credentials by `sentinel_user` and \
-                           `sentinel_password` in the URL, or by \
-                           `LockerBuilder::sentinel_credentials`";
+const CREDENTIALS: Advice = Advice::new(
+    Remedy::SentinelCredentials,
+    "give the Sentinels' credentials by `sentinel_user` and `sentinel_password` in the URL, or by \
+     `LockerBuilder::sentinel_credentials`",
+);

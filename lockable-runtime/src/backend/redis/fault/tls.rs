@@ -8,6 +8,7 @@ use rustls::{AlertDescription, CertificateError};
 
 use super::opening::{NO_TLS, io_error};
 use crate::types::error::LockErrorKind;
+use crate::types::remedy::{Advice, Remedy};
 
 /// This system has no root certificates, so it trusts no server.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ impl fmt::Display for NoRootCertificates {
 impl Error for NoRootCertificates {}
 
 /// Who is to do what about an error of TLS; `None` for others.
-pub(super) fn verdict(error: &RedisError) -> Option<(LockErrorKind, &'static str)> {
+pub(super) fn verdict(error: &RedisError) -> Option<(LockErrorKind, Advice)> {
     use LockErrorKind::{Refused, Unavailable};
     let cause = io_error(error)?.get_ref()?;
     if cause.is::<NoRootCertificates>() {
@@ -34,20 +35,18 @@ pub(super) fn verdict(error: &RedisError) -> Option<(LockErrorKind, &'static str
     }
     Some(match cause.downcast_ref()? {
         rustls::Error::InvalidCertificate(error) => (Refused, of_server(error)),
-        rustls::Error::AlertReceived(alert) => of_alert(*alert)?,
-        rustls::Error::PeerIncompatible(_) => (Refused, VERSIONS),
-        rustls::Error::InvalidMessage(_) => (Unavailable, NO_TLS),
+        rustls::Error::AlertReceived(alert) => (Refused, of_alert(*alert)?),
+        rustls::Error::PeerIncompatible(_) => (Refused, VERSIONS.into()),
+        rustls::Error::InvalidMessage(_) => (Unavailable, NO_TLS.into()),
         _ => return None,
     })
 }
 
 /// The server's certificate is not accepted here.
-fn of_server(error: &CertificateError) -> &'static str {
+fn of_server(error: &CertificateError) -> Advice {
     use CertificateError as Is;
-    match error {
-        Is::UnknownIssuer | Is::BadSignature => {
-            "give the certificate of its authority by `LockerBuilder::root_certificate`"
-        }
+    let advice = match error {
+        Is::UnknownIssuer | Is::BadSignature => return UNKNOWN_ISSUER,
         Is::NotValidForName | Is::NotValidForNameContext { .. } => {
             "write a host into the URL that the certificate names, or let the Sentinels name such hosts \
              (`sentinel announce-hostnames yes`, and `replica-announce-ip` with a host), or the nodes of a \
@@ -64,11 +63,12 @@ fn of_server(error: &CertificateError) -> &'static str {
             "it is the certificate of an authority: sign one for the server with it (`tls-cert-file`)"
         }
         _ => "give the server another certificate (`tls-cert-file`)",
-    }
+    };
+    advice.into()
 }
 
 /// What the server does not accept; `None` where that has nothing to do with certificates.
-fn of_alert(alert: AlertDescription) -> Option<(LockErrorKind, &'static str)> {
+fn of_alert(alert: AlertDescription) -> Option<Advice> {
     use AlertDescription as Is;
     let advice = match alert {
         Is::CertificateRequired | Is::NoCertificate => {
@@ -92,15 +92,24 @@ fn of_alert(alert: AlertDescription) -> Option<(LockErrorKind, &'static str)> {
             "if the server requires client certificates, give one by `LockerBuilder::client_certificate`; \
              otherwise see its `tls-protocols` and `tls-ciphers`"
         }
-        Is::ProtocolVersion | Is::InsufficientSecurity => VERSIONS,
-        Is::UnrecognisedName => "write a host into the URL that the server has a certificate for",
+        Is::ProtocolVersion | Is::InsufficientSecurity => return Some(VERSIONS.into()),
+        Is::UnrecognisedName => {
+            return Some("write a host into the URL that the server has a certificate for".into());
+        }
         _ => return None,
     };
-    Some((LockErrorKind::Refused, advice))
+    Some(Advice::new(Remedy::ClientCertificate, advice))
 }
 
-const NO_ROOTS: &str = "install `ca-certificates`, or give the certificate of the server's authority by \
-                        `LockerBuilder::root_certificate`";
+const NO_ROOTS: Advice = Advice::new(
+    Remedy::RootCertificate,
+    "install `ca-certificates`, or give the certificate of the server's authority by `LockerBuilder::root_certificate`",
+);
+
+const UNKNOWN_ISSUER: Advice = Advice::new(
+    Remedy::RootCertificate,
+    "give the certificate of its authority by `LockerBuilder::root_certificate`",
+);
 
 const VERSIONS: &str =
     "let the server speak TLS 1.2 or 1.3 with a usual cipher (`tls-protocols`, `tls-ciphers`)";
@@ -114,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn advice(error: Tls) -> Option<(LockErrorKind, &'static str)> {
+    fn advice(error: Tls) -> Option<(LockErrorKind, Advice)> {
         verdict(&io::Error::new(io::ErrorKind::InvalidData, error).into())
     }
 
@@ -154,7 +163,7 @@ mod tests {
             let name = error.to_string();
             let (kind, advice) = advice(error).unwrap();
             assert_eq!(kind, LockErrorKind::Refused, "{name}");
-            assert!(advice.contains(words), "{name}: {advice}");
+            assert!(advice.text.contains(words), "{name}: {advice:?}");
         }
     }
 
@@ -162,7 +171,10 @@ mod tests {
     fn an_answer_that_is_no_tls_may_pass() {
         let (kind, advice) =
             advice(Tls::InvalidMessage(InvalidMessage::InvalidContentType)).unwrap();
-        assert!(kind == LockErrorKind::Unavailable && advice.contains("`redis://`"), "{advice}");
+        assert!(
+            kind == LockErrorKind::Unavailable && advice.text.contains("`redis://`"),
+            "{advice:?}"
+        );
     }
 
     #[test]
@@ -177,6 +189,9 @@ mod tests {
         let missing = NoRootCertificates { reason: Some("no file".to_owned()) };
         assert_eq!(missing.to_string(), "this system has no root certificates (no file)");
         let (kind, advice) = verdict(&io::Error::other(missing).into()).unwrap();
-        assert!(kind == LockErrorKind::Refused && advice.contains("`ca-certificates`"), "{advice}");
+        assert!(
+            kind == LockErrorKind::Refused && advice.text.contains("`ca-certificates`"),
+            "{advice:?}"
+        );
     }
 }

@@ -130,7 +130,7 @@ async fn subscribe(
         };
         let subscription = subscribed.map_err(|error| {
             target.doubt();
-            fault::About::Login(target.login_advice).fault(&target.server, &error)
+            fault::About::Login(target.is_given).fault(&target.server, &error)
         })?;
         return Ok((target, subscription));
     }

@@ -179,7 +179,7 @@ impl Subscribed {
         let opened = target.unless_over(opening).await.ok_or_else(|| no_slots(&target.server))?;
         let subscription = opened.map_err(|error| {
             target.doubt();
-            fault::About::Login(target.login_advice).fault(&target.server, &error)
+            fault::About::Login(target.is_given).fault(&target.server, &error)
         })?;
         Ok((target, subscription))
     }

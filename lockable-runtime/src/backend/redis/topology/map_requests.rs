@@ -83,7 +83,7 @@ pub(super) async fn request_map_anew(
     let opener = opener.of_node(&Arc::new(Node::new(endpoint.clone(), Slot::default())));
     let answered = async {
         let target = opener.target(&opener.login().await?).await?;
-        let failed = |error| fault::About::Login(target.login_advice).fault(&target.server, &error);
+        let failed = |error| fault::About::Login(target.is_given).fault(&target.server, &error);
         let mut driven = Driven::open(&target.client).await.map_err(failed)?;
         target.client.sends("CLUSTER SLOTS");
         let reply = driven.commands.send_packed_command(&command::slots()).await;
@@ -93,7 +93,7 @@ pub(super) async fn request_map_anew(
     let answer = opener.within(limit, answered).await;
     answer.unwrap_or_else(|| {
         let (message, advice) = opener.client.progress.late("no answer", limit);
-        Err(Fault::unavailable(fault::advised(&opener.server, &message, advice)))
+        Err(Fault::unavailable(format!("{}: {message}", opener.server)).advise(advice))
     })
 }
 

@@ -25,6 +25,7 @@ use crate::check::{Code, Finding, Severity};
 use crate::types::clock::{boot_time, timer_on, within};
 use crate::types::credentials::Credentials;
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::remedy;
 use crate::types::secret::Secret;
 
 /// How long the others may take once one Sentinel has named a primary.
@@ -67,7 +68,7 @@ impl Sentinels {
     ) -> Result<Self, LockError> {
         let limit = opener.connect_deadline / 2;
         let timers = opener.timers.clone();
-        let credentials = Source::new("sentinel_credentials", credentials, timers, |_| Ok(()))?;
+        let credentials = Source::new("Sentinels' credentials", credentials, timers, |_| Ok(()))?;
         let sentinel = |info: ConnectionInfo| Sentinel {
             name: address::endpoint(&info),
             client: opener.client_for(info, limit),
@@ -139,9 +140,8 @@ impl Sentinels {
         if reasons.is_empty() {
             let watched = Vec::from_iter(votes.watched()).join(", ");
             let watched = if watched.is_empty() { watched } else { format!(", but {watched}") };
-            let advice = "put its name into the URL, behind the hosts";
-            let message = format!("{name}: {unknown}{watched}; {advice}");
-            return Fault::new(LockErrorKind::Refused, message);
+            let fault = Fault::new(LockErrorKind::Refused, format!("{name}: {unknown}{watched}"));
+            return fault.advise("put its name into the URL, behind the hosts");
         }
         let is_refused = reasons.iter().all(|fault| fault.kind == LockErrorKind::Refused);
         let kind = if is_refused { LockErrorKind::Refused } else { LockErrorKind::Unavailable };
@@ -150,8 +150,9 @@ impl Sentinels {
         let list: Vec<_> = messages.chain(others).collect();
         let message =
             format!("{name}: no Sentinel names the primary {primary:?}: {}", list.join("; "));
+        let advice = remedy::first(reasons.iter().map(|fault| &fault.advice));
         let source = reasons.first().and_then(|fault| fault.source.clone());
-        Fault { source, ..Fault::new(kind, message) }
+        Fault { advice, source, ..Fault::new(kind, message) }
     }
 }
 
@@ -173,8 +174,8 @@ impl Sentinel {
             return vote.unwrap_or_else(Vote::None);
         }
         let (message, advice) = this.client.progress.late("no answer", limit);
-        let fault = sentinel::advised(&this.name, &message, advice);
-        unanswered(Fault::unavailable(fault), silent(message).advise(advice))
+        let fault = Fault::unavailable(format!("{}: {message}", this.name)).advise(advice.clone());
+        unanswered(fault, silent(message).advise(advice))
     }
 
     /// The same for a connection that is opened apart from the others.

@@ -9,6 +9,7 @@ use crate::backend::redis::connect::opener::{CONNECTING, Opener, Target};
 use crate::backend::redis::fault::{self, About, sentinel};
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
+use crate::types::remedy::Advice;
 
 /// One judgement in two forms: a check reports the finding, and a locker fails with the fault.
 pub(crate) struct Flaw {
@@ -21,8 +22,9 @@ pub(crate) struct Flaw {
 impl Flaw {
     /// The server, or the URL, has to be changed.
     pub(crate) fn unfit(finding: Finding, target: &Target) -> Self {
-        let message = format!("{}: {}; {}", target.server, finding.message(), finding.advice());
-        Self { finding, fault: Fault::new(LockErrorKind::Refused, message), error: None }
+        let message = format!("{}: {}", target.server, finding.message());
+        let fault = Fault::new(LockErrorKind::Refused, message).advise(finding.advice.clone());
+        Self { finding, fault, error: None }
     }
 
     /// The same of what is no server for locks. A server that was the right one before, or that Sentinels or nodes
@@ -45,12 +47,12 @@ impl Flaw {
 
     /// The connection could not be opened, or broke, or the server lets no one in.
     pub(crate) fn connection(error: &RedisError, target: &Target) -> Self {
-        let fault = About::Login(target.login_advice).fault(&target.server, error);
+        let fault = About::Login(target.is_given).fault(&target.server, error);
         let finding = if may_not_select(error) {
             let effect = "no connection reaches the database of the URL";
             lacking(Severity::Error, "+select", target.user(), effect)
         } else {
-            let (kind, cause, advice) = About::Login(target.login_advice).explain(error);
+            let (kind, cause, advice) = About::Login(target.is_given).explain(error);
             let finding = match kind {
                 _ if fault::missing_secret(error).is_some() => {
                     Finding::new(Severity::Error, Code::Credentials, cause)
@@ -68,7 +70,7 @@ impl Flaw {
         let progress = &target.client.progress;
         let (message, advice) = progress.late(CONNECTING, opener.connect_deadline);
         // Sentinels that name it speak what the URL says.
-        let advice = if target.term.is_some() { "" } else { advice };
+        let advice = if target.term.is_some() { Advice::default() } else { advice };
         let finding = unreachable(message, target).advise(advice);
         Self { finding, fault: opener.late(progress), error: None }
     }
@@ -131,7 +133,7 @@ pub(crate) fn lacking(severity: Severity, rule: &str, user: &str, effect: &str) 
     missing_right(severity, rule, user, effect).granting(user, rule, effect)
 }
 
-pub(crate) fn failed(name: &'static str, cause: &str, advice: &'static str) -> Finding {
+pub(crate) fn failed(name: &'static str, cause: &str, advice: impl Into<Advice>) -> Finding {
     let message = format!("{name} failed: {cause}");
     Finding::new(Severity::Error, Code::OperationFailed, message).about(name).advise(advice)
 }

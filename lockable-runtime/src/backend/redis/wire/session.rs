@@ -158,7 +158,7 @@ async fn drive(opener: &Opener, target: &Target, renews: bool) -> RedisResult<(D
 /// A server that could not be connected to, or did not let the user in.
 fn not_let_in(opener: &Opener, target: &Target, error: &RedisError) -> Flaw {
     let mut flaw = Flaw::connection(error, target);
-    if fault::About::Login(target.login_advice).explain(error).2.is_empty() {
+    if fault::About::Login(target.is_given).explain(error).2.is_empty() {
         flaw.fault = opener.unreached(flaw.fault);
     }
     flaw
