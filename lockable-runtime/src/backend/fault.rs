@@ -20,7 +20,7 @@ pub(crate) struct Fault {
     pub(crate) kind: LockErrorKind,
     pub(crate) message: String,
     /// What to do about it, where that is known.
-    pub(crate) advice: Advice,
+    pub(crate) advice: Box<Advice>,
     pub(crate) source: Option<Cause>,
     /// Whether the attempt is certain to hold nothing, so that there is nothing to release.
     pub(crate) proves_absence: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<String>) -> Self {
-        let (message, advice) = (message.into(), Advice::default());
+        let (message, advice) = (message.into(), Box::default());
         Self { kind, message, advice, source: None, proves_absence: false }
     }
 
@@ -37,7 +37,7 @@ impl Fault {
     }
 
     pub(crate) fn advise(mut self, advice: impl Into<Advice>) -> Self {
-        self.advice = advice.into();
+        *self.advice = advice.into();
         self
     }
 
@@ -68,7 +68,7 @@ impl Fault {
 
     /// What a caller gets. No `From`: the compiler would offer it to users whose own errors are not converted.
     pub(crate) fn into_error(self) -> LockError {
-        LockError::new(self.kind, self.message).advise(self.advice).with_source(self.source)
+        LockError::new(self.kind, self.message).advise(*self.advice).with_source(self.source)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::types::error::LockErrorKind;
 /// Where a connection leads that is opened now.
 pub(super) async fn target(opener: &Opener) -> Result<Target, Finding> {
     let error = |code, Fault { message, advice, .. }| {
-        Finding::new(Severity::Error, code, message).advise(advice)
+        Finding::new(Severity::Error, code, message).advise(*advice)
     };
     let login = opener.login().await.map_err(|fault| error(Code::Credentials, fault))?;
     opener.connecting(opener.target(&login)).await.map_err(|fault| {

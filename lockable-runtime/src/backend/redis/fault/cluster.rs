@@ -17,9 +17,9 @@ pub(crate) fn unknown(cluster: &str, faults: Vec<Fault>) -> Fault {
         // A string takes everything.
         let _written = write!(message, "{} {said}", if number == 0 { ":" } else { ";" });
     }
-    let advice = remedy::first(faults.iter().map(|fault| &fault.advice));
+    let advice = remedy::first(faults.iter().map(|fault| &*fault.advice));
     let source = faults.into_iter().find_map(|fault| fault.source);
-    Fault { advice, source, ..Fault::new(kind, message) }
+    Fault { source, ..Fault::new(kind, message) }.advise(advice)
 }
 
 pub(crate) fn unserved(cluster: &str, slot: Slot) -> Fault {

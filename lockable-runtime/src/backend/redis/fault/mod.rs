@@ -53,7 +53,7 @@ impl About {
     pub(crate) fn fault(self, server: &str, error: &RedisError) -> Fault {
         let (kind, cause, advice) = self.explain(error);
         let source = Some(Arc::new(words::shown(error)) as Cause);
-        Fault { advice, source, ..Fault::new(kind, format!("{server}: {cause}")) }
+        Fault { source, ..Fault::new(kind, format!("{server}: {cause}")) }.advise(advice)
     }
 
     /// [`explain`] with the advice for this.
@@ -92,7 +92,7 @@ pub(crate) fn of_fence(mut fault: Fault, namespace: &Namespace, key: &LockKey) -
     if fault.kind == LockErrorKind::WrongType {
         fault.kind = LockErrorKind::Refused;
         fault.message = format!("the fence counter `{fence}` holds other data");
-        fault.advice = RENAME.into();
+        *fault.advice = RENAME.into();
     } else {
         fault.message =
             format!("{}; while incrementing the fence counter `{fence}`", fault.message);
@@ -111,7 +111,7 @@ pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, attempt: &Attemp
             Some(lane) => namespace.queue_of(&lane.family),
         };
         fault.message = format!("the queue `{queue}` holds other data");
-        fault.advice = RENAME.into();
+        *fault.advice = RENAME.into();
     }
     fault
 }

@@ -64,7 +64,7 @@ pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
     let is_silent = reason == Reason::Silent;
     let kind = if is_silent { LockErrorKind::Unavailable } else { LockErrorKind::Refused };
     let source = Some(Arc::new(words::shown(error)) as Cause);
-    Fault { advice, source, ..Fault::new(kind, format!("{sentinel}: {cause}")) }
+    Fault { source, ..Fault::new(kind, format!("{sentinel}: {cause}")) }.advise(advice)
 }
 
 /// What to do where the primary that Sentinels name cannot be reached.

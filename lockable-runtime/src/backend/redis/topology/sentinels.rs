@@ -150,9 +150,9 @@ impl Sentinels {
         let list: Vec<_> = messages.chain(others).collect();
         let message =
             format!("{name}: no Sentinel names the primary {primary:?}: {}", list.join("; "));
-        let advice = remedy::first(reasons.iter().map(|fault| &fault.advice));
+        let advice = remedy::first(reasons.iter().map(|fault| &*fault.advice));
         let source = reasons.first().and_then(|fault| fault.source.clone());
-        Fault { advice, source, ..Fault::new(kind, message) }
+        Fault { source, ..Fault::new(kind, message) }.advise(advice)
     }
 }
 
