@@ -7,7 +7,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "",
         "guide simulation attribute testing locker admin holder hold waiters lease releaser worker \
-         telemetry backend background serde types check fencing request_id",
+         telemetry backend background serde check types fencing request_id",
     ),
     (
         "simulation",

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::panic::resume_unwind;
 use std::time::{Duration, SystemTime};
 
-use lockable_runtime::__private::utc;
+use humantime::format_rfc3339_millis as iso;
 use lockable_runtime::admin::{Forced, Revoked};
 use lockable_runtime::{HolderKind, LockError, LockErrorKind, LockGuard, Locker};
 use lockable_tests::wait;
@@ -216,7 +216,8 @@ fn has_times(error: &LockError, first: SystemTime, last: SystemTime) {
     let text = error.to_string();
     let (_, times) = text.split_once(" that began at ").unwrap_or_else(|| panic!("{text}"));
     let (began, until) = times.split_once(" ended well, and no other one runs until ").unwrap();
-    assert!(utc(first).as_str() <= began && began <= utc(last).as_str(), "{text}");
-    assert!(utc(first + AMPLE / 4).as_str() < until, "{text}");
-    assert!(until <= utc(SystemTime::now() + AMPLE).as_str(), "{text}");
+    let at = |moment| iso(moment).to_string();
+    assert!(at(first).as_str() <= began && began <= at(last).as_str(), "{text}");
+    assert!(at(first + AMPLE / 4).as_str() < until, "{text}");
+    assert!(until <= at(SystemTime::now() + AMPLE).as_str(), "{text}");
 }

@@ -13,7 +13,7 @@ use crate::backend::Fault;
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
 use crate::types::clock::timer_on;
-use crate::types::random::jittered;
+use crate::types::random::random;
 
 /// The longest pause before the next try after the first that fails. It doubles with each, up to the longest: so often the
 /// waiters send a request meanwhile.
@@ -28,6 +28,14 @@ pub(super) fn pause_after(failures: u32) -> Duration {
 
 /// How often it doubles at most.
 const MAX_DOUBLED: u32 = 4;
+
+/// A random part of a pause, at least half of it: processes that lost their connections at one moment shall not all come
+/// back at another one.
+pub(super) fn jittered(pause: Duration) -> Duration {
+    // Without randomness it is no lock that suffers.
+    let [part, ..] = random().unwrap_or(u64::MAX).to_le_bytes();
+    pause / 2 + pause / 2 * u32::from(part) / u32::from(u8::MAX)
+}
 
 /// What is done with a subscription.
 pub(crate) trait Subscriber: Send + 'static {
@@ -138,6 +146,7 @@ async fn subscribe(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::sync::{Arc, Mutex};
     use std::vec::IntoIter;
 
@@ -189,5 +198,14 @@ mod tests {
         let first = [End::Failed, End::Failed, End::Broken];
         let ends = first.into_iter().chain([End::Failed, End::Left, End::Failed]).collect();
         are(&pauses(ends).await, &[100, 200, 100, 200, 0, 100]);
+    }
+
+    #[test]
+    fn pauses_differ_and_keep_their_bounds() {
+        let pause = Duration::from_millis(100);
+        let pauses: HashSet<_> = (0..1_000).map(|_| jittered(pause)).collect();
+        assert!(pauses.iter().all(|drawn| (pause / 2..=pause).contains(drawn)), "{pauses:?}");
+        assert!(pauses.len() > 100, "{} pauses", pauses.len());
+        assert_eq!(jittered(Duration::ZERO), Duration::ZERO);
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{Notify, oneshot};
 
 use super::channel_set::{Change, Channel, ChannelSet};
-use super::kept::pause_after;
+use super::kept::{jittered, pause_after};
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
 use crate::backend::redis::pubsub::push_subscription::{ChannelRequest, PushEnd, PushSubscription};
@@ -23,7 +23,6 @@ use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
 use crate::types::namespace::Channels;
 use crate::types::owner::{Origin, OwnerToken};
-use crate::types::random::jittered;
 use crate::types::slot::Slot;
 
 /// How often the node is asked whether it lives, and the channels are left that no call has listened to since.
