@@ -55,7 +55,7 @@ async fn a_connection_error_says_what_each_sentinel_did() {
     ];
     let error = patient(&group.url()).connect_deadline(AWAITED).connect().await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
-    let text = error.to_string();
+    let text = error.message();
     let reasons = text.split_once("\"mm\": ").map_or("", |(_, reasons)| reasons);
     let reasons: Vec<_> = reasons.split("; ").collect();
     let are_these = || reasons.iter().zip(&starts).all(|(it, start)| it.starts_with(start));

@@ -60,10 +60,10 @@ fn certificates_need_a_url_with_tls() {
     let (tls, own) = (Tls::generate(), Tls::generate().client());
     for url in ["redis://localhost", "redis+unix:///run/redis.sock", "redis-sentinel://a,b/mm"] {
         let root = Locker::builder().url(url).root_certificate(tls.roots());
-        assert_invalid(root.connect_lazy(), &["root_certificate`", "`rediss://`"]);
+        assert_invalid(root.connect_lazy(), &["the root certificate", "`rediss://`"]);
         let own = Pem::from(own.clone());
         let client = Locker::builder().url(url).client_certificate(own);
-        assert_invalid(client.connect_lazy(), &["client_certificate`", "`rediss-sentinel://`"]);
+        assert_invalid(client.connect_lazy(), &["the client certificate", "`rediss-sentinel://`"]);
     }
     // A program that is tested in memory keeps its settings.
     Locker::builder().url("memory://").root_certificate(tls.roots()).connect_lazy().unwrap();
