@@ -188,6 +188,7 @@ fn trusting(
 }
 
 #[cfg(not(feature = "tls"))]
+#[expect(clippy::needless_pass_by_value, reason = "it is called as the one with TLS")]
 fn trusting(
     builder: LockerBuilder,
     roots: Option<PathBuf>,

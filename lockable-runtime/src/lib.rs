@@ -21,6 +21,12 @@
 // What needs a feature shows it on its page, on docs.rs and in `cargo xtask lint`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(target_family = "wasm")]
+compile_error!(
+    "lockable-runtime needs threads and sockets, which WebAssembly lacks: leave it out for this target \
+     (`[target.'cfg(not(target_family = \"wasm\"))'.dependencies]`), and lock in a service that the program calls"
+);
+
 #[cfg(feature = "admin")]
 pub mod admin;
 #[cfg(not(feature = "admin"))]

@@ -48,6 +48,7 @@ pub(crate) struct Alarm;
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 impl Alarm {
+    #[expect(clippy::unnecessary_wraps, reason = "it is called as the one that can fail")]
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self)
     }
