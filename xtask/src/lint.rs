@@ -26,6 +26,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "features one by one", needs: Needs::More, run: features },
     Check { name: "asked without `admin`", needs: Needs::More, run: asked_to_stop },
     Check { name: "other platforms", needs: Needs::More, run: other_platforms },
+    Check { name: "WebAssembly", needs: Needs::More, run: web_assembly },
     Check { name: "licences and sources", needs: Needs::More, run: licences },
     Check { name: "oldest toolchain", needs: Needs::More, run: oldest_toolchain },
     Check { name: "packages", needs: Needs::More, run: packages::archives },
@@ -89,6 +90,25 @@ fn other_platforms() -> Result<Outcome, String> {
         return Ok(Outcome::Skipped(missing.join(", ")));
     }
     Ok(Outcome::Passed(missing.join("\n")))
+}
+
+/// There the runtime itself says what it lacks, before a package that it depends on fails.
+fn web_assembly() -> Result<Outcome, String> {
+    if !is_installed(&tools::WEB_ASSEMBLY) {
+        return Ok(Outcome::Skipped(format!(
+            "the target {} is not installed",
+            tools::WEB_ASSEMBLY
+        )));
+    }
+    let check = ["check", "-p", "lockable-runtime", "--no-default-features"];
+    let mut check = shell::cargo(&[&check[..], &["--target", tools::WEB_ASSEMBLY]].concat());
+    let Err(errors) = shell::output(&mut check) else {
+        return Err("nothing says that the runtime has no WebAssembly".to_owned());
+    };
+    match errors.lines().find(|line| line.starts_with("error")) {
+        Some(first) if first.contains("which WebAssembly lacks") => Ok(Outcome::passed()),
+        _ => Err(errors),
+    }
 }
 
 /// Whether the toolchain has the standard library of a target.

@@ -13,7 +13,7 @@ pub(crate) fn prepare() {
     if oldest_toolchain().is_none() {
         install(&format!("the toolchain {OLDEST}"), install_oldest_toolchain);
     }
-    install(&format!("the target {WINDOWS}"), install_windows);
+    install(&format!("the targets {WINDOWS} and {WEB_ASSEMBLY}"), install_targets);
     if lua_compiler().is_none() {
         apt::install("lua5.1");
     }
@@ -52,10 +52,12 @@ fn install_oldest_toolchain() -> Result<String, String> {
     shell::output(Command::new("rustup").args(arguments))
 }
 
-/// It does nothing where the target is there already.
-fn install_windows() -> Result<String, String> {
+/// It does nothing where the targets are there already.
+fn install_targets() -> Result<String, String> {
     let mut rustup = Command::new("rustup");
-    shell::output(rustup.args(["target", "add", WINDOWS]).current_dir(workspace::root()))
+    shell::output(
+        rustup.args(["target", "add", WINDOWS, WEB_ASSEMBLY]).current_dir(workspace::root()),
+    )
 }
 
 /// The compiler of the Lua that Redis runs.
@@ -71,6 +73,9 @@ fn folder() -> PathBuf {
 
 /// One of the platforms without Unix; a check needs its standard library alone.
 pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
+
+/// Where the runtime says what it lacks.
+pub(crate) const WEB_ASSEMBLY: &str = "wasm32-unknown-unknown";
 
 /// One version for everyone, so that a check finds the same everywhere.
 const CARGO_DENY: &str = "cargo-deny@0.20.2";

@@ -65,8 +65,9 @@ impl Stay {
         let late = self.late.saturating_sub(1);
         let (pid, key, token) = (process::id(), lease.key(), lease.fencing_token());
         let (key, owner) = (key.as_str(), hash(owner_of(lease)));
-        let times = format_args!("{deadline} {begin} {end} {late}");
-        self.journal.write(format_args!("hold {pid} {key} {token} {times} {owner}"));
+        self.journal.write(format_args!(
+            "hold {pid} {key} {token} {deadline} {begin} {end} {late} {owner}"
+        ));
         self.written = self.end;
     }
 }
