@@ -29,7 +29,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("hold", "mod run pause set ticket grant guard reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan age"),
-    ("waiters", "mod turn stake lines table line"),
+    ("waiters", "mod turn entry lines table line"),
     ("waiters/line", "mod parts"),
     ("releaser", "shutdown mod backlog duty"),
     ("worker", "mod agenda"),

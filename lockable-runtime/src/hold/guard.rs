@@ -12,7 +12,7 @@ use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
 use crate::types::error::LockError;
 use crate::types::lanes::Occupied;
 use crate::types::options::{Terms, Ttl};
-use crate::waiters::{Stake, Turn};
+use crate::waiters::{Entry, Turn};
 
 /// A held lock, released when this is dropped.
 ///
@@ -63,7 +63,7 @@ pub struct LockGuard {
     /// What a drop still has to release.
     duty: Option<Known>,
     /// Lets others of this process know of the lease, which is renewed or checked, until the release begins.
-    stake: Option<Stake>,
+    entry: Option<Entry>,
     /// What others of this process wait for, where the lock came from a queue.
     ///
     /// Boxed, because most locks come from none, and a guard is moved often.
@@ -80,13 +80,13 @@ impl LockGuard {
     pub(crate) fn new(
         lease: Lease,
         releaser: Arc<Releaser>,
-        stake: Stake,
+        entry: Entry,
         turn: Option<Box<Turn>>,
         hold: Hold,
     ) -> Self {
         let duty = Some(Known::Granted);
-        let (stake, hold) = (Some(stake), Some(hold));
-        Self { lease, releaser, duty, stake, turn, hold, lane: None, passing: None }
+        let (entry, hold) = (Some(entry), Some(hold));
+        Self { lease, releaser, duty, entry, turn, hold, lane: None, passing: None }
     }
 
     /// Of a permit, whose call is in this lane.
@@ -108,8 +108,8 @@ impl LockGuard {
     /// The call has all of its locks now, of which this is one: its terms begin.
     pub(crate) fn begin_terms(&self, terms: &Terms) {
         self.lease.begin(terms);
-        if let Some(stake) = self.stake.as_ref().filter(|_| !self.lease.renews()) {
-            stake.unschedule();
+        if let Some(entry) = self.entry.as_ref().filter(|_| !self.lease.renews()) {
+            entry.unschedule();
         }
     }
 
@@ -249,7 +249,7 @@ impl LockGuard {
 
     /// Ends the lease, its renewal and its span.
     fn end_lease(&mut self) -> Ended {
-        self.stake = None;
+        self.entry = None;
         let ended = self.lease.end();
         let Ended { status, at, used, is_revoked } = ended;
         let is_lost = matches!(status, Status::Lost(_));
@@ -297,7 +297,7 @@ impl LockGuard {
     /// What the guard would do at its end is the parent's to do.
     fn leave_to_parent(&mut self) {
         self.duty = None;
-        mem::forget((self.stake.take(), self.turn.take(), self.hold.take(), self.lane.take()));
+        mem::forget((self.entry.take(), self.turn.take(), self.hold.take(), self.lane.take()));
     }
 }
 

@@ -162,7 +162,7 @@ impl Lines {
         for (at, lease, _) in leases {
             let schedule = self.renewals.schedule(&lease, due, &home);
             // If its release has begun meanwhile, it is taken off the agenda again here.
-            drop(self.table.change(at, |stakes| stakes.attach(at.number, schedule)));
+            drop(self.table.change(at, |entries| entries.attach(at.number, schedule)));
         }
     }
 

@@ -16,15 +16,15 @@ use crate::types::line_key::LineKey;
 use crate::types::options::{Terms, Wait};
 use crate::types::owner::Held;
 
+pub(crate) use self::entry::Entry;
 pub(crate) use self::line::{Granted, Heard, RECHECK_INTERVAL};
 pub(crate) use self::lines::Lines;
-pub(crate) use self::stake::Stake;
 pub(crate) use self::table::Way;
 pub(crate) use self::turn::Turn;
 
+mod entry;
 mod line;
 mod lines;
-mod stake;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -32,19 +32,19 @@ mod turn;
 
 impl Lines {
     /// A call comes, which waits as it says.
-    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wait: Wait, now: Moment) -> (Way, Stake) {
+    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wait: Wait, now: Moment) -> (Way, Entry) {
         let (way, at) = self.table.enter(key, wait, now);
         let role = match way {
             Way::Asks => Role::Asks,
             Way::Joins { .. } => Role::Waits,
             Way::IsBusy => Role::IsOver,
         };
-        (way, Stake::new(self, at, role))
+        (way, Entry::new(self, at, role))
     }
 
     /// A call comes that waits for no other of its locker: it is alone in its lane, or has a ticket.
-    pub(crate) fn enter_alone(self: &Arc<Self>, line: &LineKey) -> Stake {
-        Stake::new(self, self.table.at(line), Role::IsOver)
+    pub(crate) fn enter_alone(self: &Arc<Self>, line: &LineKey) -> Entry {
+        Entry::new(self, self.table.at(line), Role::IsOver)
     }
 
     /// How many calls ask for this lock now.
@@ -78,18 +78,18 @@ impl Lines {
     pub(crate) fn turn<'a>(
         self: &'a Arc<Self>,
         line: &'a LineKey,
-        (stake, terms): (&Stake, &Terms),
+        (entry, terms): (&Entry, &Terms),
         heard: Heard,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
         let Terms { ttl, fair: is_fair, label, .. } = *terms;
-        let number = stake.number();
+        let number = entry.number();
         let (identity, is_once) = (terms.identity.clone(), terms.once.is_some());
         let waiter = Waiter { number, ttl, is_fair, is_once, identity, label, answer: sender };
         self.on(line, |calls, now| {
             // Under the lock of the line: a try that ends later finds the call there.
             let is_first = calls.len() == 0 && matches!(heard, Heard::Nothing);
-            let behind = if is_first { stake.behind(line, now) } else { Behind::Holder };
+            let behind = if is_first { entry.behind(line, now) } else { Behind::Holder };
             calls.joined(waiter, heard, behind, now);
         });
         let place = Place { lines: self, line, number, is_over: false };

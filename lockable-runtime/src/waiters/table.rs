@@ -1,4 +1,4 @@
-//! The table of all stakes, in parts by the hash of the key, each with a mutex of its own: several threads
+//! The table of all entries, in parts by the hash of the key, each with a mutex of its own: several threads
 //! use it at the same time.
 //!
 //! Under such a mutex the states of leases are looked at, and nothing is woken, logged or dropped.
@@ -35,26 +35,26 @@ pub(super) struct Table {
 /// A cache line, or two, of its own.
 #[derive(Default)]
 #[repr(align(128))]
-struct Part(Mutex<Entries>);
+struct Part(Mutex<Counted>);
 
 #[derive(Default)]
-struct Entries {
+struct Counted {
     next_number: u64,
-    of_keys: HashMap<u64, Stakes, BuildHasherDefault<Hashed>>,
+    of_keys: HashMap<u64, Entries, BuildHasherDefault<Hashed>>,
 }
 
-/// Where a stake is: the hash of its key, so that it is computed once, and its number in the order of arrival.
+/// Where a entry is: the hash of its key, so that it is computed once, and its number in the order of arrival.
 #[derive(Clone, Copy)]
 pub(super) struct At {
     hash: u64,
     pub(super) number: u64,
 }
 
-/// The stakes in the locks of one hash, which hardly ever are two locks.
+/// The entries of the calls for the keys of one hash: hardly ever more than one key.
 ///
-/// One call too many that asks or waits does no harm, so those are counted. Leases have their keys.
+/// Where two keys share a hash, the counts are too high, which costs one try. Leases are compared by key.
 #[derive(Default)]
-pub(super) struct Stakes {
+pub(super) struct Entries {
     pub(super) asking: usize,
     pub(super) waiting: usize,
     /// The line that waits until one of those that ask has ended.
@@ -72,7 +72,7 @@ pub(super) struct Held {
     pub(super) schedule: Option<Schedule>,
 }
 
-/// What a stake leaves, which is dropped outside of the table's lock.
+/// What a entry leaves, which is dropped outside of the table's lock.
 #[derive(Default)]
 pub(super) struct Left {
     /// Its lease, which may be the last to know its locker.
@@ -81,7 +81,7 @@ pub(super) struct Left {
     pub(super) awaited: Option<LineKey>,
 }
 
-/// What a stake is.
+/// What a entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Asks,
@@ -109,44 +109,44 @@ impl Table {
     /// A call comes, which waits as it says.
     pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Way, At) {
         let hash = self.hasher.hash_one(key);
-        let mut entries = self.part(hash);
-        entries.next_number += 1;
-        let at = At { hash, number: entries.next_number };
-        let way = match entries.of_keys.entry(hash) {
-            Entry::Occupied(mut stakes) => stakes.get_mut().enter(key, wait, now),
-            Entry::Vacant(stakes) => stakes.insert(Stakes::default()).enter(key, wait, now),
+        let mut part = self.part(hash);
+        part.next_number += 1;
+        let at = At { hash, number: part.next_number };
+        let way = match part.of_keys.entry(hash) {
+            Entry::Occupied(mut entries) => entries.get_mut().enter(key, wait, now),
+            Entry::Vacant(entries) => entries.insert(Entries::default()).enter(key, wait, now),
         };
         (way, at)
     }
 
-    /// Where a new stake in the lock of this line is, or in its lane.
+    /// Where a new entry in the lock of this line is, or in its lane.
     pub(super) fn at(&self, line_key: &LineKey) -> At {
         let hash = match line_key {
             LineKey::Lock(key) => self.hasher.hash_one(key),
             LineKey::Lane(lane) => self.hasher.hash_one(lane),
         };
-        let mut entries = self.part(hash);
-        entries.next_number += 1;
-        At { hash, number: entries.next_number }
+        let mut part = self.part(hash);
+        part.next_number += 1;
+        At { hash, number: part.next_number }
     }
 
-    /// Changes the stakes that this one is among.
-    pub(super) fn change<R>(&self, at: At, change: impl FnOnce(&mut Stakes) -> R) -> R {
-        let mut entries = self.part(at.hash);
-        match entries.of_keys.entry(at.hash) {
-            Entry::Occupied(mut stakes) => {
-                let result = change(stakes.get_mut());
-                if stakes.get().is_empty() {
-                    let _empty: Stakes = stakes.remove();
-                    trim_to(&mut entries.of_keys, SPARE);
+    /// Changes the entries that this one is among.
+    pub(super) fn change<R>(&self, at: At, change: impl FnOnce(&mut Entries) -> R) -> R {
+        let mut part = self.part(at.hash);
+        match part.of_keys.entry(at.hash) {
+            Entry::Occupied(mut entries) => {
+                let result = change(entries.get_mut());
+                if entries.get().is_empty() {
+                    let _empty: Entries = entries.remove();
+                    trim_to(&mut part.of_keys, SPARE);
                 }
                 result
             }
             Entry::Vacant(place) => {
-                let mut stakes = Stakes::default();
-                let result = change(&mut stakes);
-                if !stakes.is_empty() {
-                    place.insert(stakes);
+                let mut entries = Entries::default();
+                let result = change(&mut entries);
+                if !entries.is_empty() {
+                    place.insert(entries);
                 }
                 result
             }
@@ -155,16 +155,16 @@ impl Table {
 
     pub(super) fn leases(&self, key: &LockKey) -> Vec<Lease> {
         let hash = self.hasher.hash_one(key);
-        let entries = self.part(hash);
-        let stakes = entries.of_keys.get(&hash);
-        stakes.into_iter().flat_map(|stakes| stakes.leases(key)).cloned().collect()
+        let part = self.part(hash);
+        let entries = part.of_keys.get(&hash);
+        entries.into_iter().flat_map(|entries| entries.leases(key)).cloned().collect()
     }
 
     /// What looks at the leases of this lock that are held and renewed.
     pub(super) fn lookers(&self, key: &str, now: Moment) -> Vec<impl FnOnce() + use<>> {
         let hash = self.hasher.hash_one(key);
-        let entries = self.part(hash);
-        let held = entries.of_keys.get(&hash).into_iter().flat_map(Stakes::held);
+        let part = self.part(hash);
+        let held = part.of_keys.get(&hash).into_iter().flat_map(Entries::held);
         let of_key = held.filter(|held| held.lease.key().as_str() == key);
         let renewed = of_key.filter(|held| held.lease.renews() && held.lease.is_holding(now));
         renewed.filter_map(|held| held.schedule.as_ref().map(Schedule::looker)).collect()
@@ -174,24 +174,24 @@ impl Table {
     #[cfg(test)]
     pub(super) fn asking(&self, key: &LockKey) -> usize {
         let hash = self.hasher.hash_one(key);
-        self.part(hash).of_keys.get(&hash).map_or(0, |stakes| stakes.asking)
+        self.part(hash).of_keys.get(&hash).map_or(0, |entries| entries.asking)
     }
 
     /// Every lease, in any order, and whether it is renewed or checked some time.
     pub(super) fn all(&self) -> Vec<(At, Lease, bool)> {
         let mut all = Vec::new();
         for part in &self.parts {
-            for (hash, stakes) in &part.0.lock().of_keys {
+            for (hash, entries) in &part.0.lock().of_keys {
                 let at = |held: &Held| At { hash: *hash, number: held.number };
                 let seen = |held: &Held| (at(held), held.lease.clone(), held.schedule.is_some());
-                all.extend(stakes.held().map(seen));
+                all.extend(entries.held().map(seen));
             }
         }
         all
     }
 
     #[expect(clippy::indexing_slicing, reason = "the remainder is below the length")]
-    fn part(&self, hash: u64) -> MutexGuard<'_, Entries> {
+    fn part(&self, hash: u64) -> MutexGuard<'_, Counted> {
         // The lowest bits and the highest ones choose the place within the part.
         self.parts[(hash >> 32) as usize % PARTS].0.lock()
     }
@@ -199,7 +199,7 @@ impl Table {
 
 impl Part {}
 
-impl Stakes {
+impl Entries {
     fn enter(&mut self, key: &LockKey, wait: Wait, now: Moment) -> Way {
         let way = self.way(key, wait, now);
         match way {
@@ -238,7 +238,7 @@ impl Stakes {
         self.leases(key).any(|lease| lease.is_holding(now))
     }
 
-    /// Removes the stake with this number from its role.
+    /// Removes the entry with this number from its role.
     pub(super) fn leave(&mut self, role: Role, number: u64) -> Left {
         let mut left = Left::default();
         match role {

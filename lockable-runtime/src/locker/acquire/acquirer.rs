@@ -23,7 +23,7 @@ use crate::types::owner::{Held, Origin, ReleasedBy};
 use crate::types::permit::{Lane, Permits};
 use crate::types::ticket::Ticket;
 use crate::types::token::Prefix;
-use crate::waiters::{Heard, Lines, Stake, Turn};
+use crate::waiters::{Entry, Heard, Lines, Turn};
 
 /// What all calls of one locker acquire with.
 pub(crate) struct Acquirer {
@@ -40,8 +40,8 @@ pub(crate) struct Acquirer {
 /// What a try found.
 pub(super) enum Answer {
     Granted(LockGuard),
-    /// Another holder has the lock. The stake is still that of a call that asks.
-    Busy(Busy, Stake),
+    /// Another holder has the lock. The entry is still that of a call that asks.
+    Busy(Busy, Entry),
 }
 
 impl Acquirer {
@@ -100,7 +100,7 @@ impl Acquirer {
         key: LockKey,
         lane: Option<&Arc<Lane>>,
         terms: &Terms,
-        mut stake: Stake,
+        mut entry: Entry,
     ) -> Result<Answer, LockError> {
         self.staged(&key)?;
         self.settled(&key).await;
@@ -116,25 +116,25 @@ impl Acquirer {
         let attempt = Arc::new(attempt.labeled(terms.label));
         match Asked::new(self, &attempt).answer().await {
             Ok(Acquisition::Done) if terms.once.is_some() => {
-                stake.ends(Heard::Busy);
+                entry.ends(Heard::Busy);
                 Err(LockError::done(attempt.key.as_str(), "", ""))
             }
             Ok(Acquisition::Busy | Acquisition::Done) => {
                 let busy = self.busy(attempt.key.clone(), attempt.obstacle(), terms).await;
-                Ok(Answer::Busy(busy, stake))
+                Ok(Answer::Busy(busy, entry))
             }
             Ok(Acquisition::Granted(grant)) => {
                 let attempt = match grant.permit() {
                     None => attempt,
                     Some(permit) => {
-                        stake.moves(permit);
+                        entry.moves(permit);
                         attempt.with_permit(permit.clone())
                     }
                 };
-                self.granted(&grant, attempt, terms, stake).map(Answer::Granted)
+                self.granted(&grant, attempt, terms, entry).map(Answer::Granted)
             }
             Err(fault) => {
-                stake.ends(Heard::Fault(Box::new(fault.clone())));
+                entry.ends(Heard::Fault(Box::new(fault.clone())));
                 Err(fault.about(&attempt.key, &self.link.reporting))
             }
         }
@@ -169,7 +169,7 @@ impl Acquirer {
         let key = ticket.key();
         self.gate.check(key)?;
         self.staged(key)?;
-        let stake = self.waiters.enter_alone(&LineKey::Lock(key.clone()));
+        let entry = self.waiters.enter_alone(&LineKey::Lock(key.clone()));
         let now = self.link.backend.now();
         let identity = terms.identity.clone().or_else(|| ticket.request_id());
         let owner = self.prefix.token(now, ReleasedBy::Script, identity.as_ref());
@@ -177,7 +177,7 @@ impl Acquirer {
         let attempt = Attempt::owned(key.clone(), terms.ttl, owner).labeled(terms.label);
         let attempt = Arc::new(attempt);
         match Asked::of_ticket(self, ticket, &attempt).answer().await {
-            Ok(Acquisition::Granted(grant)) => self.granted(&grant, attempt, terms, stake),
+            Ok(Acquisition::Granted(grant)) => self.granted(&grant, attempt, terms, entry),
             Ok(Acquisition::Busy | Acquisition::Done) => {
                 Err(LockError::lost(key.as_str(), REDEEMED)
                     .advise("try again later, because that holder may die")
@@ -202,11 +202,11 @@ impl Acquirer {
         grant: &Grant,
         attempt: Arc<Attempt>,
         terms: &Terms,
-        stake: Stake,
+        entry: Entry,
     ) -> Result<LockGuard, LockError> {
         if let Some(lease) = Lease::of(grant, Arc::clone(&attempt), terms, Arc::clone(&self.link)) {
             let hold = Hold::new(self.link.backend.now(), Duration::ZERO, terms.renew);
-            return Ok(self.guard(lease, terms, stake, hold, None));
+            return Ok(self.guard(lease, terms, entry, hold, None));
         }
         let error = LockError::too_late(attempt.key.as_str());
         // Most likely it has expired already, so the release need not report that.
@@ -214,19 +214,19 @@ impl Acquirer {
         Err(error)
     }
 
-    /// The guard of a grant, in which the stake of its call is that of a holder from now on.
+    /// The guard of a grant, in which the entry of its call is that of a holder from now on.
     pub(super) fn guard(
         &self,
         lease: Lease,
         terms: &Terms,
-        mut stake: Stake,
+        mut entry: Entry,
         hold: Hold,
         turn: Option<Box<Turn>>,
     ) -> LockGuard {
         let home = || self.link.backend.home(terms.caller_blocks);
         let due = lease.renews().then(|| (lease.first_due(), home()));
-        stake.holds(&lease, due);
-        LockGuard::new(lease, Arc::clone(&self.releaser), stake, turn, hold)
+        entry.holds(&lease, due);
+        LockGuard::new(lease, Arc::clone(&self.releaser), entry, turn, hold)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::line_key::LineKey;
 use crate::types::owner::Held;
-use crate::waiters::{Granted, Heard, RECHECK_INTERVAL, Stake, Turn};
+use crate::waiters::{Entry, Granted, Heard, RECHECK_INTERVAL, Turn};
 
 /// A call that was granted this count of whole leases, each of which was over when the answer came, has
 /// too short a lease for its link. One may be lost while a process is paused.
@@ -28,7 +28,7 @@ const LOST_TURNS: u32 = 5;
 pub(super) struct InLine<'a> {
     call: OneCall<'a>,
     line: &'a LineKey,
-    stake: Stake,
+    entry: Entry,
     /// Whether the call has asked by itself, and so found another holder.
     has_tried: bool,
     /// How many leases were over when the call heard of them.
@@ -38,8 +38,8 @@ pub(super) struct InLine<'a> {
 }
 
 impl<'a> InLine<'a> {
-    pub(super) fn new(call: OneCall<'a>, line: &'a LineKey, stake: Stake, has_tried: bool) -> Self {
-        Self { call, line, stake, has_tried, lost_turns: 0, obstacle: None }
+    pub(super) fn new(call: OneCall<'a>, line: &'a LineKey, entry: Entry, has_tried: bool) -> Self {
+        Self { call, line, entry, has_tried, lost_turns: 0, obstacle: None }
     }
 
     /// Where the line has no answer yet, the call is behind what its try has found.
@@ -87,15 +87,15 @@ impl<'a> InLine<'a> {
 
     /// The first try of a call that counted on those in line, who have heard nothing yet.
     async fn try_at_limit(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
-        let mut stake = self.stake.take();
-        stake.asks();
+        let mut entry = self.entry.take();
+        entry.asks();
         // Boxed, because every call that waits has the space for this and hardly one needs it.
         let OneCall { acquirer, terms, .. } = self.call;
-        let ask = acquirer.ask(self.line.key().clone(), self.line.lane(), terms, stake);
+        let ask = acquirer.ask(self.line.key().clone(), self.line.lane(), terms, entry);
         match Box::pin(ask).await? {
             Answer::Granted(guard) => Ok(guard),
-            Answer::Busy(busy, stake) => {
-                stake.ends(Heard::Busy);
+            Answer::Busy(busy, entry) => {
+                entry.ends(Heard::Busy);
                 Err(self.call.wait_limit_reached(&busy, limit))
             }
         }
@@ -109,8 +109,8 @@ impl<'a> InLine<'a> {
         while self.lost_turns < LOST_TURNS {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
             // The same from turn to turn: a call that lost one has its old place.
-            let stake = (&self.stake, terms);
-            let turn = acquirer.waiters.turn(self.line, stake, heard);
+            let entry = (&self.entry, terms);
+            let turn = acquirer.waiters.turn(self.line, entry, heard);
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
             if let Some(guard) = self.begin(turn, &waiting) {
@@ -138,11 +138,11 @@ impl<'a> InLine<'a> {
         let now = link.backend.now();
         let hold = Hold::new(now, waiting.until(now), terms.renew);
         telemetry::handed_off(terms.label, *is_passed_on);
-        let mut stake = self.stake.take();
+        let mut entry = self.entry.take();
         if self.line.lane().is_some() {
-            stake.moves(lease.key());
+            entry.moves(lease.key());
         }
-        Some(acquirer.guard(lease, terms, stake, hold, Some(Box::new(turn))))
+        Some(acquirer.guard(lease, terms, entry, hold, Some(Box::new(turn))))
     }
 
     /// Busy only where that is known: a backend that gives no answer may have a free lock.

@@ -84,7 +84,7 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
     let OneCall { acquirer, terms, start } = call;
     acquirer.gate.check(&key)?;
     let (mut is_known, mut obstacle) = (false, None);
-    let (key, stake, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
+    let (key, entry, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
         (Way::IsBusy, _) => {
             acquirer.staged(&key)?;
             acquirer.link.count(&key, Outcome::Busy);
@@ -92,29 +92,29 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
             let found = Busy::new(key, acquirer.waiters.obstacle(&line), &acquirer.link.reporting);
             return call.busy(found);
         }
-        (Way::Joins { is_first }, stake) => {
+        (Way::Joins { is_first }, entry) => {
             if is_first {
                 acquirer.staged(&key)?;
             }
             acquirer.link.count(&key, Outcome::Busy);
-            (key, stake, false)
+            (key, entry, false)
         }
-        (Way::Asks, stake) => match acquirer.ask(key, None, terms, stake).await? {
+        (Way::Asks, entry) => match acquirer.ask(key, None, terms, entry).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
-            Answer::Busy(found, mut stake) if terms.wait.can_wait() => {
+            Answer::Busy(found, mut entry) if terms.wait.can_wait() => {
                 is_known = found.log_obstacle(terms);
-                stake.waits();
+                entry.waits();
                 obstacle = found.obstacle;
-                (found.key, stake, true)
+                (found.key, entry, true)
             }
-            Answer::Busy(found, stake) => {
-                stake.ends(Heard::Busy);
+            Answer::Busy(found, entry) => {
+                entry.ends(Heard::Busy);
                 return call.busy(found);
             }
         },
     };
     let line = LineKey::Lock(key);
-    let in_line = InLine::new(call, &line, stake, has_tried).behind(obstacle);
+    let in_line = InLine::new(call, &line, entry, has_tried).behind(obstacle);
     // Boxed, because a call that finds the lock free does not need the space.
     let mut waiting = Box::pin(in_line.wait());
     let patient = Patient { call, key: line.key(), awaited: Awaited::Lock, is_known };

@@ -86,23 +86,23 @@ async fn in_lane(call: OneCall<'_>, family: Family, permits: u8) -> Result<Tried
 async fn in_line(call: OneCall<'_>, lane: Lane, asks: bool) -> Result<Tried, LockError> {
     let OneCall { acquirer, terms, .. } = call;
     let line_key = LineKey::Lane(Arc::new(lane));
-    let mut stake = acquirer.waiters.enter_alone(&line_key);
+    let mut entry = acquirer.waiters.enter_alone(&line_key);
     if asks {
-        stake.asks();
-        match acquirer.ask(line_key.key().clone(), line_key.lane(), terms, stake).await? {
+        entry.asks();
+        match acquirer.ask(line_key.key().clone(), line_key.lane(), terms, entry).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
-            Answer::Busy(found, stake) if !terms.wait.can_wait() => {
-                stake.ends(Heard::Busy);
+            Answer::Busy(found, entry) if !terms.wait.can_wait() => {
+                entry.ends(Heard::Busy);
                 return call.busy(found);
             }
             Answer::Busy(found, busy) => {
                 found.log_obstacle(terms);
-                stake = busy;
+                entry = busy;
             }
         }
     }
-    stake.waits();
-    let in_line = InLine::new(call, &line_key, stake, asks);
+    entry.waits();
+    let in_line = InLine::new(call, &line_key, entry, asks);
     Box::pin(in_line.wait()).await.map(Tried::Granted)
 }
 

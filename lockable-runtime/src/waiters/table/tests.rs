@@ -26,16 +26,16 @@ impl Table {
     fn holds(&self, key: &LockKey) -> (At, Lease) {
         let (lease, at) = (lease(key), self.enter(key, Wait::Never, tokio_time()).1);
         let held = Held { number: at.number, lease: lease.clone(), schedule: None };
-        drop(self.change(at, |stakes| {
-            let left = stakes.leave(Role::Asks, at.number);
-            stakes.push(held);
+        drop(self.change(at, |entries| {
+            let left = entries.leave(Role::Asks, at.number);
+            entries.push(held);
             left
         }));
         (at, lease)
     }
 
     fn leaves(&self, at: At, role: Role) -> Left {
-        self.change(at, |stakes| stakes.leave(role, at.number))
+        self.change(at, |entries| entries.leave(role, at.number))
     }
 
     fn is_empty(&self) -> bool {
@@ -96,8 +96,8 @@ fn another_lock_of_the_same_hash_is_not_busy() {
     let table = Table::default();
     let (_, at) = table.enters(Wait::Forever);
     let other = lease(&LockKey::from_static("other"));
-    table.change(at, |stakes| {
-        stakes.push(Held { number: at.number, lease: other, schedule: None });
+    table.change(at, |entries| {
+        entries.push(Held { number: at.number, lease: other, schedule: None });
     });
     assert_eq!(table.enters(Wait::Never).0, Way::Asks);
     assert!(table.leases(&KEY).is_empty());
@@ -150,7 +150,7 @@ fn a_limit_of_zero_is_busy_where_others_are() {
 #[test]
 fn the_end_of_a_try_is_noted_once_and_only_where_it_is_awaited() {
     let table = Table::default();
-    let awaits = |at| table.change(at, |stakes| stakes.awaits_try(&LINE, tokio_time()));
+    let awaits = |at| table.change(at, |entries| entries.awaits_try(&LINE, tokio_time()));
     let (_, first) = table.enters(Wait::Never);
     let (_, second) = table.enters(Wait::Never);
     let (_, third) = table.enters(Wait::Never);
@@ -167,9 +167,9 @@ fn nothing_is_awaited_behind_a_holder() {
     let table = Table::default();
     let (_held, _) = table.holds(&KEY);
     let (_, waits) = table.enters(Wait::Forever);
-    let awaits = table.change(waits, |stakes| {
-        stakes.asking += 1;
-        stakes.awaits_try(&LINE, tokio_time())
+    let awaits = table.change(waits, |entries| {
+        entries.asking += 1;
+        entries.awaits_try(&LINE, tokio_time())
     });
     assert!(!awaits);
 }

@@ -148,9 +148,9 @@ async fn questions_without_an_answer_in_time_let_others_be_asked() {
     let keys = (0..LOCKS).map(|n| LockKey::new(n.to_string()).unwrap());
     let lines: Vec<_> = keys.map(LineKey::Lock).collect();
     let terms = Terms::default();
-    let stakes: Vec<_> = lines.iter().map(|line| stake_in(&waiters, line.key())).collect();
-    let call = |(line, stake)| waiters.turn(line, (stake, &terms), Heard::Busy);
-    let _calls: Vec<_> = lines.iter().zip(&stakes).map(call).collect();
+    let entries: Vec<_> = lines.iter().map(|line| entry_in(&waiters, line.key())).collect();
+    let call = |(line, entry)| waiters.turn(line, (entry, &terms), Heard::Busy);
+    let _calls: Vec<_> = lines.iter().zip(&entries).map(call).collect();
     settle().await;
     assert!(slow.questions.load(Relaxed) < LOCKS);
     elapse(1_000).await;

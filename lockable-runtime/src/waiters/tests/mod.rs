@@ -15,18 +15,18 @@ mod lateness;
 static KEY: LockKey = LockKey::from_static("k");
 static LINE: LineKey = LineKey::Lock(LockKey::from_static("k"));
 
-/// The stake of a call that waits, as if another holder had the lock.
-fn stake(waiters: &Arc<Lines>) -> Stake {
-    stake_in(waiters, &KEY)
+/// The entry of a call that waits, as if another holder had the lock.
+fn entry(waiters: &Arc<Lines>) -> Entry {
+    entry_in(waiters, &KEY)
 }
 
-fn stake_in(waiters: &Arc<Lines>, key: &LockKey) -> Stake {
+fn entry_in(waiters: &Arc<Lines>, key: &LockKey) -> Entry {
     match waiters.enter(key, Wait::Forever, waiters.link.backend.now()) {
-        (Way::Asks, mut stake) => {
-            stake.waits();
-            stake
+        (Way::Asks, mut entry) => {
+            entry.waits();
+            entry
         }
-        (Way::Joins { .. }, stake) => stake,
+        (Way::Joins { .. }, entry) => entry,
         (Way::IsBusy, _) => unreachable!("a call that waits"),
     }
 }
@@ -42,9 +42,9 @@ async fn turn(waiters: &Arc<Lines>) -> Turn {
 }
 
 async fn turn_of(waiters: &Arc<Lines>, fair: bool) -> Turn {
-    let (terms, stake) = (Terms { fair, ..Terms::default() }, stake(waiters));
+    let (terms, entry) = (Terms { fair, ..Terms::default() }, entry(waiters));
     let limit = || waiters.link.backend.timer(Duration::from_secs(60));
-    let call = waiters.turn(&LINE, (&stake, &terms), Heard::Busy);
+    let call = waiters.turn(&LINE, (&entry, &terms), Heard::Busy);
     within(limit, call).await.expect("no turn comes").unwrap()
 }
 
@@ -104,8 +104,8 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
     let (Way::Asks, mut trying) = waiters.enter(&KEY, Wait::Forever, tokio_time()) else {
         unreachable!("no other call is there")
     };
-    let (terms, stake) = (Terms::default(), stake(&waiters));
-    let _call = waiters.turn(&LINE, (&stake, &terms), Heard::Nothing);
+    let (terms, entry) = (Terms::default(), entry(&waiters));
+    let _call = waiters.turn(&LINE, (&entry, &terms), Heard::Nothing);
     assert!(matches!(waiters.heard(&LINE), Heard::Nothing));
     trying.waits();
     assert!(matches!(waiters.heard(&LINE), Heard::Busy));

@@ -1,4 +1,4 @@
-//! What one call is to a lock: it asks for it, waits for it, or holds it.
+//! The entry of one call in the locker's table: the call tries, waits for or holds the lock.
 
 use std::mem;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use tokio::runtime::Handle;
 
 use super::line::{Behind, Heard};
 use super::lines::Lines;
-use super::table::{At, Held, Left, Role, Stakes};
+use super::table::{At, Entries, Held, Left, Role};
 use crate::lease::Lease;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 
-/// What one call is to a lock, until this is dropped.
+/// The entry of one call, which is removed when this is dropped.
 ///
 /// A guard may outlive its locker; this keeps what checks and renews its lease.
-pub(crate) struct Stake {
+pub(crate) struct Entry {
     lines: Arc<Lines>,
     at: At,
     role: Role,
 }
 
-impl Stake {
+impl Entry {
     pub(super) fn new(lines: &Arc<Lines>, at: At, role: Role) -> Self {
         Self { lines: Arc::clone(lines), at, role }
     }
@@ -34,18 +34,18 @@ impl Stake {
 
     /// What it waits behind, as the first of its line.
     pub(super) fn behind(&self, line: &LineKey, now: Moment) -> Behind {
-        let is_try = self.lines.table.change(self.at, |stakes| stakes.awaits_try(line, now));
+        let is_try = self.lines.table.change(self.at, |entries| entries.awaits_try(line, now));
         if is_try { Behind::Try(self.lines.link.command_deadline) } else { Behind::Holder }
     }
 
     /// The call asks from now on, and waited before.
     pub(crate) fn asks(&mut self) {
-        self.change(Role::Asks, Heard::Nothing, |stakes| stakes.asking += 1);
+        self.change(Role::Asks, Heard::Nothing, |entries| entries.asking += 1);
     }
 
     /// The call waits from now on: it has asked, and another holder has the lock.
     pub(crate) fn waits(&mut self) {
-        self.change(Role::Waits, Heard::Busy, |stakes| stakes.waiting += 1);
+        self.change(Role::Waits, Heard::Busy, |entries| entries.waiting += 1);
     }
 
     /// The call has asked, and heard this.
@@ -57,7 +57,7 @@ impl Stake {
     pub(crate) fn holds(&mut self, lease: &Lease, due: Option<(Moment, Handle)>) {
         let schedule = due.map(|(due, home)| self.lines.renewals.schedule(lease, due, &home));
         let held = Held { number: self.at.number, lease: lease.clone(), schedule };
-        self.change(Role::Holds, Heard::Busy, |stakes| stakes.push(held));
+        self.change(Role::Holds, Heard::Busy, |entries| entries.push(held));
     }
 
     /// The lock that it is about is known by now: a permit, of those of its lane.
@@ -68,21 +68,21 @@ impl Stake {
 
     /// The lease that the call holds is renewed no more.
     pub(crate) fn unschedule(&self) {
-        drop(self.lines.table.change(self.at, |stakes| stakes.detach(self.at.number)));
+        drop(self.lines.table.change(self.at, |entries| entries.detach(self.at.number)));
     }
 
-    /// Takes the stake out of this.
+    /// Takes the entry out of this.
     pub(crate) fn take(&mut self) -> Self {
         let role = mem::replace(&mut self.role, Role::IsOver);
         Self::new(&self.lines, self.at, role)
     }
 
     /// Changes the role, and wakes the calls that waited for the outcome of this one's try.
-    fn change(&mut self, role: Role, heard: Heard, begin: impl FnOnce(&mut Stakes)) {
+    fn change(&mut self, role: Role, heard: Heard, begin: impl FnOnce(&mut Entries)) {
         let from = mem::replace(&mut self.role, role);
-        let Left { held, awaited } = self.lines.table.change(self.at, |stakes| {
-            let left = stakes.leave(from, self.at.number);
-            begin(stakes);
+        let Left { held, awaited } = self.lines.table.change(self.at, |entries| {
+            let left = entries.leave(from, self.at.number);
+            begin(entries);
             left
         });
         drop(held);
@@ -92,9 +92,9 @@ impl Stake {
     }
 }
 
-impl Drop for Stake {
+impl Drop for Entry {
     fn drop(&mut self) {
-        // A guard that is dropped in a forked child keeps its stake; a call may be dropped there as well.
+        // A guard that is dropped in a forked child keeps its entry; a call may be dropped there as well.
         let is_own = self.role == Role::Holds || !self.lines.link.is_inherited();
         if self.role != Role::IsOver && is_own {
             self.change(Role::IsOver, Heard::Nothing, |_| {});
