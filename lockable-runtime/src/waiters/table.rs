@@ -43,7 +43,7 @@ struct Counted {
     of_keys: HashMap<u64, Entries, BuildHasherDefault<Hashed>>,
 }
 
-/// Where a entry is: the hash of its key, so that it is computed once, and its number in the order of arrival.
+/// Where an entry is: the hash of its key, so that it is computed once, and its number in the order of arrival.
 #[derive(Clone, Copy)]
 pub(super) struct At {
     hash: u64,
@@ -72,7 +72,7 @@ pub(super) struct Held {
     pub(super) schedule: Option<Schedule>,
 }
 
-/// What a entry leaves, which is dropped outside of the table's lock.
+/// What an entry leaves, which is dropped outside of the table's lock.
 #[derive(Default)]
 pub(super) struct Left {
     /// Its lease, which may be the last to know its locker.
@@ -81,7 +81,7 @@ pub(super) struct Left {
     pub(super) awaited: Option<LineKey>,
 }
 
-/// What a entry is.
+/// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Asks,
