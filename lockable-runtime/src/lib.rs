@@ -674,8 +674,8 @@ pub mod __private {
         Acquire, AllPermits, Awaited, Call, Called, Consumed, EndsEarly, EndsWell, FromLockError,
         Grant, GrantCell, Inside, IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoPermits,
         IntoWait, KeyPart, Keys, Label, Late, Lease, LeaseCell, Leases, LeasesCell, OnLost, Once,
-        Part, Permits, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run,
-        RunsUnderTheLock, Skip, Terms, Wait, Works, absent, lock_key, once, run, run_blocking,
+        Options, Part, Permits, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run,
+        RunsUnderTheLock, Skip, Wait, Works, absent, lock_key, once, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
 }

@@ -53,10 +53,10 @@ pub(super) fn call(locked: &LockedFn) -> TokenStream {
 
 /// ```text
 /// Input:  permits = 3, wait = 3, fair, on_lost = finish
-/// Output: call.terms.permits = Permits::OneOf(3_u32);
-///         call.terms.wait = Wait::AtMost(Duration::from_millis(3000));
-///         call.terms.fair = true;
-///         call.terms.on_lost = OnLost::Finish;
+/// Output: call.options.permits = Permits::OneOf(3_u32);
+///         call.options.wait = Wait::AtMost(Duration::from_millis(3000));
+///         call.options.fair = true;
+///         call.options.on_lost = OnLost::Finish;
 /// ```
 fn options(LockedFn { permits, prefix, wait, lease, locker, .. }: &LockedFn) -> TokenStream {
     let private = private();
@@ -67,21 +67,23 @@ fn options(LockedFn { permits, prefix, wait, lease, locker, .. }: &LockedFn) -> 
     };
     if let Some(Permits { count: number, is_all: false }) = permits {
         let count = count(number);
-        set("terms.permits", quote_spanned!(mixed()=> #private::Permits::OneOf(#count)));
+        set("options.permits", quote_spanned!(mixed()=> #private::Permits::OneOf(#count)));
     }
     if let Some(prefix) = prefix {
         set("prefix", some(prefix));
     }
     match &wait.wait {
         None => {}
-        Some(Wait::Forever) => set("terms.wait", quote_spanned!(mixed()=> #private::Wait::Forever)),
+        Some(Wait::Forever) => {
+            set("options.wait", quote_spanned!(mixed()=> #private::Wait::Forever));
+        }
         Some(Wait::AtMost(limit)) => {
             let limit = duration(limit, "IntoWait", "into_wait");
-            set("terms.wait", quote_spanned!(mixed()=> #private::Wait::AtMost(#limit)));
+            set("options.wait", quote_spanned!(mixed()=> #private::Wait::AtMost(#limit)));
         }
     }
     for (field, is_on) in
-        [("terms.fair", wait.fair), ("blocking", wait.blocking), ("terms.renew", lease.renew)]
+        [("options.fair", wait.fair), ("blocking", wait.blocking), ("options.renew", lease.renew)]
     {
         if is_on {
             set(field, quote_spanned!(mixed()=> true));
@@ -90,7 +92,8 @@ fn options(LockedFn { permits, prefix, wait, lease, locker, .. }: &LockedFn) -> 
     if let Some(expire) = &lease.expire {
         set("expire", some(duration(expire, "IntoExpire", "into_expire")));
     }
-    for (field, limit) in [("terms.max_hold", &lease.max_hold), ("terms.min_hold", &lease.min_hold)]
+    for (field, limit) in
+        [("options.max_hold", &lease.max_hold), ("options.min_hold", &lease.min_hold)]
     {
         if let Some(limit) = limit {
             set(field, some(duration(limit, "IntoHold", "into_hold")));
@@ -98,10 +101,10 @@ fn options(LockedFn { permits, prefix, wait, lease, locker, .. }: &LockedFn) -> 
     }
     if let Some(period) = &lease.once {
         let period = duration(period, "IntoHold", "into_hold");
-        set("terms.once", some(quote_spanned!(mixed()=> #private::Once::For(#period))));
+        set("options.once", some(quote_spanned!(mixed()=> #private::Once::For(#period))));
     }
     if matches!(lease.on_lost, Some(OnLost::Finish)) {
-        set("terms.on_lost", quote_spanned!(mixed()=> #private::OnLost::Finish));
+        set("options.on_lost", quote_spanned!(mixed()=> #private::OnLost::Finish));
     }
     if let Some(locker) = locker {
         let reference = reference(locker);

@@ -8,7 +8,7 @@ async fn waits(forever:Duration) {
         &LABEL
     }
     , ::core::format_args!("k"));
-    call.terms.wait = __lockable::Wait::AtMost(__lockable::IntoWait::into_wait(forever));
+    call.options.wait = __lockable::Wait::AtMost(__lockable::IntoWait::into_wait(forever));
     let body = async move {
         if false {
             return __lockable::absent::<()> ();

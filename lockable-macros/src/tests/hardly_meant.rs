@@ -16,8 +16,8 @@ async fn hardly_meant() {
         &LABEL
     }
     , ::core::format_args!("k"));
-    call.terms.wait = __lockable::Wait::Forever;
-    call.terms.min_hold = ::core::option::Option::Some(::core::time::Duration::from_millis(30000u64));
+    call.options.wait = __lockable::Wait::Forever;
+    call.options.min_hold = ::core::option::Option::Some(::core::time::Duration::from_millis(30000u64));
     let body = async move {
         if false {
             return __lockable::absent::<()> ();

@@ -8,11 +8,11 @@ async fn report(day:u32)-> Option <Report>  {
         &LABEL
     }
     , ::core::format_args!("report:{day}", day = __lockable::Part::new(&day, "")));
-    call.terms.renew = true;
+    call.options.renew = true;
     call.expire = ::core::option::Option::Some(::core::time::Duration::from_millis(60000u64));
-    call.terms.max_hold = ::core::option::Option::Some(__lockable::IntoHold::into_hold(LONGEST));
-    call.terms.min_hold = ::core::option::Option::Some(::core::time::Duration::from_millis(3000u64));
-    call.terms.on_lost = __lockable::OnLost::Finish;
+    call.options.max_hold = ::core::option::Option::Some(__lockable::IntoHold::into_hold(LONGEST));
+    call.options.min_hold = ::core::option::Option::Some(::core::time::Duration::from_millis(3000u64));
+    call.options.on_lost = __lockable::OnLost::Finish;
     let body = async move {
         if false {
             return __lockable::absent::<Option <Report> > ();

@@ -8,8 +8,8 @@ async fn report(month:&str)-> Result <Report, ShopError>  {
         &LABEL
     }
     , ::core::format_args!("report:{month}", month = __lockable::Part::new(&month, "")));
-    call.terms.renew = true;
-    call.terms.once = ::core::option::Option::Some(__lockable::Once::For(::core::time::Duration::from_millis(3456000000u64)));
+    call.options.renew = true;
+    call.options.once = ::core::option::Option::Some(__lockable::Once::For(::core::time::Duration::from_millis(3456000000u64)));
     let body = async move {
         if false {
             return __lockable::absent::<Result <Report, ShopError> > ();

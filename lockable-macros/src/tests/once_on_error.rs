@@ -8,8 +8,8 @@ async fn only()-> Option <u8>  {
         &LABEL
     }
     , ::core::format_args!("a"));
-    call.terms.wait = __lockable::Wait::Forever;
-    call.terms.once = ::core::option::Option::Some(__lockable::Once::For(::core::time::Duration::from_millis(3600000u64)));
+    call.options.wait = __lockable::Wait::Forever;
+    call.options.once = ::core::option::Option::Some(__lockable::Once::For(::core::time::Duration::from_millis(3600000u64)));
     let body = async move {
         if false {
             return __lockable::absent::<Option <u8> > ();

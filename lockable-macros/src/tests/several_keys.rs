@@ -8,7 +8,7 @@ pub async fn transfer(from:u64, to:u64)-> Option <u64>  {
         &LABEL
     }
     , [("account:{from}" , :: core :: format_args ! ("account:{from}" , from = __lockable :: Part :: new (& from , ""))) , ("account:{to}" , :: core :: format_args ! ("account:{to}" , to = __lockable :: Part :: new (& to , "")))]);
-    call.terms.wait = __lockable::Wait::AtMost(::core::time::Duration::from_millis(3000u64));
+    call.options.wait = __lockable::Wait::AtMost(::core::time::Duration::from_millis(3000u64));
     let cell = __lockable::LeasesCell::default();
     let body =  {
         let cell = ::core::clone::Clone::clone(&cell);

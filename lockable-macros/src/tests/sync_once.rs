@@ -8,7 +8,7 @@ fn report()-> Option <u8>  {
         &LABEL
     }
     , ::core::format_args!("report"));
-    call.terms.once = ::core::option::Option::Some(__lockable::Once::For(__lockable::IntoHold::into_hold(PERIOD)));
+    call.options.once = ::core::option::Option::Some(__lockable::Once::For(__lockable::IntoHold::into_hold(PERIOD)));
     let error = match __lockable::run_blocking(call, __lockable::once(move |lock:__lockable::Lease | {
         if false {
             return __lockable::absent::<Option <u8> > ();

@@ -8,10 +8,10 @@ fn work()-> Option <u8>  {
         &LABEL
     }
     , ::core::format_args!("a"));
-    call.terms.wait = __lockable::Wait::Forever;
+    call.options.wait = __lockable::Wait::Forever;
     call.blocking = true;
-    call.terms.renew = true;
-    call.terms.on_lost = __lockable::OnLost::Finish;
+    call.options.renew = true;
+    call.options.on_lost = __lockable::OnLost::Finish;
     let error = match __lockable::run_blocking(call, move |_:__lockable::Lease | {
         if false {
             return __lockable::absent::<Option <u8> > ();

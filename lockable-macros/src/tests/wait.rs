@@ -8,8 +8,8 @@ async fn report()-> Option <Report>  {
         &LABEL
     }
     , ::core::format_args!("report"));
-    call.terms.wait = __lockable::Wait::AtMost(::core::time::Duration::from_millis(3000u64));
-    call.terms.fair = true;
+    call.options.wait = __lockable::Wait::AtMost(::core::time::Duration::from_millis(3000u64));
+    call.options.fair = true;
     call.expire = ::core::option::Option::Some(::core::time::Duration::from_millis(20000u64));
     let body = async move {
         if false {

@@ -23,7 +23,7 @@ use crate::types::error::LockError;
 pub use crate::types::key::{KeyPart, Keys, Part};
 use crate::types::key::{LockKey, render};
 pub use crate::types::label::Label;
-pub use crate::types::options::{OnLost, Once, Terms, Wait};
+pub use crate::types::options::{OnLost, Once, Options, Wait};
 pub use crate::types::permit::Permits;
 
 mod answers;
@@ -42,7 +42,7 @@ pub struct Call<K = String> {
     /// The locker's, where there is none.
     pub expire: Option<Duration>,
     /// The other options.
-    pub terms: Terms,
+    pub options: Options,
     /// Whether a sync function may block a thread of a runtime while it waits.
     pub blocking: bool,
     locker: Option<Locker>,
@@ -61,7 +61,7 @@ impl Call {
 
     /// The same with the option `permits = all(count)`; options that are set already are lost.
     pub fn all_permits(self, count: u32) -> Call<AllPermits> {
-        Call::with(self.terms.label, self.key.map(|key| AllPermits { key, count }))
+        Call::with(self.options.label, self.key.map(|key| AllPermits { key, count }))
     }
 }
 
@@ -91,8 +91,8 @@ impl Call<Vec<String>> {
 
 impl<K> Call<K> {
     fn with(label: &'static Label, key: Result<K, LockError>) -> Self {
-        let terms = Terms { wait: Wait::Never, label, ..Terms::default() };
-        Self { key, prefix: None, expire: None, terms, blocking: false, locker: None }
+        let options = Options { wait: Wait::Never, label, ..Options::default() };
+        Self { key, prefix: None, expire: None, options, blocking: false, locker: None }
     }
 
     /// The option `locker`.
@@ -104,7 +104,7 @@ impl<K> Call<K> {
 impl<K: Called> Call<K> {
     /// What a locker is asked for; an error is counted.
     fn request(self) -> Result<LockRequest<K::Keys>, LockError> {
-        let label = self.terms.label;
+        let label = self.options.label;
         let count = |error: &LockError| telemetry::acquisition_failed(label, error);
         self.checked().map_err(|error| error.labeled(label)).inspect_err(count)
     }
@@ -113,7 +113,7 @@ impl<K: Called> Call<K> {
         let locker = self.locker.map_or_else(default_locker, Ok)?;
         let key = self.key.map_err(|error| locker.link().reporting.redact(error))?;
         let prefix = self.prefix.unwrap_or(locker.prefix());
-        let request = key.request(&locker, prefix, self.terms);
+        let request = key.request(&locker, prefix, self.options);
         Ok(match self.expire {
             Some(expire) => request.expire(expire),
             None => request,
@@ -127,30 +127,30 @@ pub trait Called: Sized + Send + 'static {
     type Keys: Acquire;
 
     /// The request for them, under this prefix.
-    fn request(self, locker: &Locker, prefix: &str, terms: Terms) -> LockRequest<Self::Keys>;
+    fn request(self, locker: &Locker, prefix: &str, options: Options) -> LockRequest<Self::Keys>;
 }
 
 impl Called for String {
     type Keys = LockKey;
 
-    fn request(self, locker: &Locker, prefix: &str, terms: Terms) -> LockRequest {
-        locker.request(prefix, self, terms)
+    fn request(self, locker: &Locker, prefix: &str, options: Options) -> LockRequest {
+        locker.request(prefix, self, options)
     }
 }
 
 impl Called for Vec<String> {
     type Keys = Vec<LockKey>;
 
-    fn request(self, locker: &Locker, prefix: &str, terms: Terms) -> LockRequest<Self::Keys> {
-        locker.request_all(prefix, self, terms)
+    fn request(self, locker: &Locker, prefix: &str, options: Options) -> LockRequest<Self::Keys> {
+        locker.request_all(prefix, self, options)
     }
 }
 
 impl Called for AllPermits {
     type Keys = Vec<LockKey>;
 
-    fn request(self, locker: &Locker, prefix: &str, terms: Terms) -> LockRequest<Self::Keys> {
-        locker.request(prefix, self.key, terms).all_permits(self.count)
+    fn request(self, locker: &Locker, prefix: &str, options: Options) -> LockRequest<Self::Keys> {
+        locker.request(prefix, self.key, options).all_permits(self.count)
     }
 }
 

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::backend::{Attempt, Link};
     use crate::types::key::LockKey;
-    use crate::types::options::{Terms, Ttl};
+    use crate::types::options::{Options, Ttl};
 
     #[tokio::test(start_paused = true)]
     async fn of_several_leases_the_first_to_end_is_noticed() {
@@ -101,8 +101,8 @@ mod tests {
             let lease = |key, seconds| {
                 let ttl = Ttl::new("expire", Duration::from_secs(seconds)).unwrap();
                 let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
-                let terms = Terms { ttl, ..Terms::default() };
-                Lease::granted(attempt, &terms, Arc::clone(&link))
+                let options = Options { ttl, ..Options::default() };
+                Lease::granted(attempt, &options, Arc::clone(&link))
             };
             let leases = [lease("a", first), lease("b", second), lease("c", third)];
             let error = first_lost(leases.iter()).await;

@@ -11,7 +11,7 @@ use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
 use crate::types::error::LockError;
 use crate::types::lanes::Occupied;
-use crate::types::options::{Terms, Ttl};
+use crate::types::options::{Options, Ttl};
 use crate::waiters::{Entry, Turn};
 
 /// A held lock, released when this is dropped.
@@ -105,9 +105,9 @@ impl LockGuard {
         self
     }
 
-    /// The call has all of its locks now, of which this is one: its terms begin.
-    pub(crate) fn begin_terms(&self, terms: &Terms) {
-        self.lease.begin(terms);
+    /// The call has all of its locks now, of which this is one: its options begin.
+    pub(crate) fn begin_options(&self, options: &Options) {
+        self.lease.begin(options);
         if let Some(entry) = self.entry.as_ref().filter(|_| !self.lease.renews()) {
             entry.unschedule();
         }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::backend::{Attempt, Link};
     use crate::types::clock::skip;
-    use crate::types::options::{Terms, Ttl};
+    use crate::types::options::{Options, Ttl};
 
     /// Runs a body under this lease on the thread that wakes it.
     struct Body(Lease, mpsc::Sender<bool>);
@@ -80,8 +80,8 @@ mod tests {
         let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
         let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
         let link = Arc::new(Link::in_memory());
-        let terms = Terms { ttl, ..Terms::default() };
-        Lease::granted(attempt, &terms, link)
+        let options = Options { ttl, ..Options::default() };
+        Lease::granted(attempt, &options, link)
     }
 
     /// Goal: a waker that hears of a loss may do anything, also when a call inside of the body finds it.

@@ -86,7 +86,7 @@ impl<F: Future, G: Grant> Run<F, G> {
         self
     }
 
-    /// Leaves the lock done where the body ends well, as the terms of its call say.
+    /// Leaves the lock done where the body ends well, as the options of its call say.
     pub fn once(mut self) -> Self
     where
         F::Output: EndsWell,
@@ -336,7 +336,7 @@ mod tests {
     use crate::locker::acquire::{Acquirer, Tried, acquire};
     use crate::types::clock::skip;
     use crate::types::key::LockKey;
-    use crate::types::options::Terms;
+    use crate::types::options::Options;
 
     /// Goal: a process that paused between the grant and the body's first step does not take it.
     /// Method: the clock jumps over the deadline at the end of acquiring.
@@ -345,10 +345,11 @@ mod tests {
         for on_lost in [OnLost::Cancel, OnLost::Finish] {
             let acquirer = Acquirer::new(Arc::new(Link::in_memory())).unwrap();
             let key = LockKey::from_static("k");
-            let terms = Terms { on_lost, ..Terms::default() };
+            let options = Options { on_lost, ..Options::default() };
             let acquire = async move {
                 let start = acquirer.link.backend.now();
-                let Ok(Tried::Granted(guard)) = acquire(&acquirer, key, &terms, start).await else {
+                let Ok(Tried::Granted(guard)) = acquire(&acquirer, key, &options, start).await
+                else {
                     unreachable!("the lock is free")
                 };
                 tokio::time::advance(Duration::from_secs(11)).await;
@@ -375,10 +376,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_waits_after_a_long_first_step_is_stopped() {
         let acquirer = Acquirer::new(Arc::new(Link::in_memory())).unwrap();
-        let (key, terms) = (LockKey::from_static("k"), Terms::default());
+        let (key, options) = (LockKey::from_static("k"), Options::default());
         let acquire = async move {
             let start = acquirer.link.backend.now();
-            match acquire(&acquirer, key, &terms, start).await? {
+            match acquire(&acquirer, key, &options, start).await? {
                 Tried::Granted(guard) => Ok(guard),
                 Tried::Busy(_) => unreachable!("the lock is free"),
             }

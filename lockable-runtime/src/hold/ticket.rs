@@ -26,7 +26,7 @@ impl LockGuard {
     /// - The lock is never free in between: no other call has it before the ticket is redeemed, or `ttl` is over.
     /// - Nothing of the lock is left in this process: it is not renewed, and [`shutdown`](crate::shutdown) does not wait for
     ///   it. Its [`lease`](LockGuard::lease) is neither held nor lost.
-    /// - The fencing token stays the same. The other terms of the hold, such as `max_hold` and `min_hold`, end with it:
+    /// - The fencing token stays the same. The other options of the hold, such as `max_hold` and `min_hold`, end with it:
     ///   the request that redeems the ticket has its own.
     ///
     /// `ttl` counts from now and not from the grant, so choose it for the longest time that the message waits, and

@@ -15,7 +15,7 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::mutex::Mutex;
-use crate::types::options::{Begin, OnLost, Once, Terms, Ttl};
+use crate::types::options::{Begin, OnLost, Once, Options, Ttl};
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
@@ -60,7 +60,7 @@ struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
     ttl: Ttl,
-    /// Whether it is renewed for as long as the lock is held; until the terms begin, whatever they say.
+    /// Whether it is renewed for as long as the lock is held; until the options begin, whatever they say.
     renews: AtomicBool,
     on_lost: OnLost,
     label: &'static Label,
@@ -80,27 +80,27 @@ impl Lease {
     pub(crate) fn of(
         grant: &Grant,
         attempt: Arc<Attempt>,
-        terms: &Terms,
+        options: &Options,
         link: Arc<Link>,
     ) -> Option<Self> {
-        if !grant.holds(terms.ttl, link.backend.now()) {
+        if !grant.holds(options.ttl, link.backend.now()) {
             return None;
         }
-        let is_part = terms.begin == Begin::WithTheLast;
-        let max_hold = terms.max_hold.filter(|_| !is_part);
+        let is_part = options.begin == Begin::WithTheLast;
+        let max_hold = options.max_hold.filter(|_| !is_part);
         let hold_until = max_hold.map(|most| grant.since().after(most));
-        if let Some(least) = terms.min_hold.filter(|_| !is_part) {
+        if let Some(least) = options.min_hold.filter(|_| !is_part) {
             // The backend granted the lock before its answer came, so this is not too short.
             attempt.min_hold.set_end(link.backend.now().after(least));
         }
-        let done_until = terms.once.map(|once| match once {
+        let done_until = options.once.map(|once| match once {
             Once::For(period) => link.backend.now().after(period),
             Once::ByHand => link.backend.now(),
         });
-        let state = Mutex::new(LeaseState::new(grant.since(), terms.ttl, hold_until));
+        let state = Mutex::new(LeaseState::new(grant.since(), options.ttl, hold_until));
         let lost = Notify::new();
-        attempt.set_label(terms.label);
-        let Terms { ttl, renew, on_lost, label, .. } = *terms;
+        attempt.set_label(options.label);
+        let Options { ttl, renew, on_lost, label, .. } = *options;
         let renews = AtomicBool::new(renew || is_part);
         Some(Self(Arc::new(Shared {
             attempt,
@@ -116,17 +116,17 @@ impl Lease {
         })))
     }
 
-    /// Its terms begin: until here it was renewed, without a longest or a shortest hold.
+    /// Its options begin: until here it was renewed, without a longest or a shortest hold.
     ///
     /// See "How does a call acquire several keys without a deadlock?" in DESIGN.md.
-    pub(crate) fn begin(&self, terms: &Terms) {
+    pub(crate) fn begin(&self, options: &Options) {
         let now = self.link().backend.now();
-        if let Some(least) = terms.min_hold {
+        if let Some(least) = options.min_hold {
             self.0.attempt.min_hold.set_end(now.after(least));
         }
-        let hold_until = terms.max_hold.map(|most| now.after(most));
+        let hold_until = options.max_hold.map(|most| now.after(most));
         self.update(|state, _| state.hold_until(hold_until));
-        self.0.renews.store(terms.renew, Ordering::Release);
+        self.0.renews.store(options.renew, Ordering::Release);
     }
 
     /// Makes the lease whole again if a third of it has gone by; fails if it is over.
@@ -507,9 +507,9 @@ pub fn owner_of(lease: &Lease) -> &str {
 #[cfg(test)]
 impl Lease {
     /// Of a grant of now.
-    pub(crate) fn granted(attempt: Arc<Attempt>, terms: &Terms, link: Arc<Link>) -> Self {
+    pub(crate) fn granted(attempt: Arc<Attempt>, options: &Options, link: Arc<Link>) -> Self {
         let fence = crate::backend::Reserved::single(1);
         let grant = Grant::answered(&attempt, fence, link.backend.now());
-        Self::of(&grant, attempt, terms, link).unwrap()
+        Self::of(&grant, attempt, options, link).unwrap()
     }
 }

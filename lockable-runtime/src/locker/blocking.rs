@@ -63,7 +63,7 @@ pub(crate) fn acquire_blocking<K: Acquire>(
     let link = Arc::clone(request.link());
     let backend = &*link.backend;
     let reporting = link.reporting;
-    let label = request.terms().label;
+    let label = request.options().label;
     let ended = || LockError::new(LockErrorKind::Unavailable, "the background thread has ended");
     let count = |error: &LockError| telemetry::acquisition_failed(label, error);
     let request = request.blocking().inspect_err(count)?;

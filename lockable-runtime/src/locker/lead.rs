@@ -131,12 +131,12 @@ where
     F: Future,
 {
     let campaigns = Campaigns::start(request.shown_key());
-    let outcome = terms(request, body, office, &campaigns).await;
+    let outcome = options(request, body, office, &campaigns).await;
     campaigns.end(&outcome);
     outcome
 }
 
-async fn terms<B, F>(
+async fn options<B, F>(
     request: LockRequest,
     mut body: B,
     office: watch::Sender<Option<Lease>>,

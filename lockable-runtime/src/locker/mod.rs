@@ -17,7 +17,7 @@ use crate::locker::request::LockRequest;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::{Keys, LockKey, MAX_KEYS, counted};
 use crate::types::namespace::Namespace;
-use crate::types::options::{Terms, Ttl};
+use crate::types::options::{Options, Ttl};
 use crate::types::permit::Permits;
 use crate::types::ticket::Ticket;
 
@@ -96,7 +96,7 @@ impl Locker {
     /// [`lock_key!`](crate::lock_key), and it is the same lock as under the attribute. The lock carries the [`RequestId`](crate::RequestId) that is current where it
     /// is acquired, or else the one that is current here.
     pub fn lock(&self, key: impl AsRef<str>) -> LockRequest {
-        self.request(&self.0.prefix, key, Terms::default())
+        self.request(&self.0.prefix, key, Options::default())
     }
 
     /// Makes a request for the locks of all these keys; nothing happens until they are acquired.
@@ -123,7 +123,7 @@ impl Locker {
         &self,
         keys: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> LockRequest<Vec<LockKey>> {
-        self.request_all(&self.0.prefix, keys, Terms::default())
+        self.request_all(&self.0.prefix, keys, Options::default())
     }
 
     /// Makes a request for the lock that this ticket has; nothing happens until it is acquired.
@@ -149,7 +149,7 @@ impl Locker {
     /// ```
     pub fn redeem(&self, ticket: Ticket) -> LockRequest<Ticket> {
         let ticket = self.accepts(&ticket).map(|()| ticket);
-        self.request_of(ticket, &self.0.prefix, Terms::default())
+        self.request_of(ticket, &self.0.prefix, Options::default())
     }
 
     /// # Errors
@@ -180,18 +180,23 @@ impl Locker {
         &self,
         prefix: &str,
         keys: impl IntoIterator<Item = impl AsRef<str>>,
-        terms: Terms,
+        options: Options,
     ) -> LockRequest<Vec<LockKey>> {
         // One more than there may be, and not an endless number.
         let keys = keys.into_iter().take(MAX_KEYS + 1);
         let keys = keys.map(|key| self.0.namespace.key(prefix, key.as_ref())).collect();
-        self.request_of(Result::and_then(keys, counted), prefix, terms)
+        self.request_of(Result::and_then(keys, counted), prefix, options)
     }
 
-    /// A request on these terms, but for the lease, whose length is this locker's.
-    pub(crate) fn request(&self, prefix: &str, key: impl AsRef<str>, terms: Terms) -> LockRequest {
-        let permits = terms.permits;
-        let request = self.request_of(self.0.namespace.key(prefix, key.as_ref()), prefix, terms);
+    /// A request on these options, but for the lease, whose length is this locker's.
+    pub(crate) fn request(
+        &self,
+        prefix: &str,
+        key: impl AsRef<str>,
+        options: Options,
+    ) -> LockRequest {
+        let permits = options.permits;
+        let request = self.request_of(self.0.namespace.key(prefix, key.as_ref()), prefix, options);
         if let Permits::OneOf(count) = permits { request.permits(count) } else { request }
     }
 
@@ -199,10 +204,10 @@ impl Locker {
         &self,
         key: Result<K, LockError>,
         prefix: &str,
-        terms: Terms,
+        options: Options,
     ) -> LockRequest<K> {
         let Shared { acquirer, ttl, .. } = &*self.0;
-        LockRequest::new(Arc::clone(acquirer), key, prefix.len(), Terms { ttl: *ttl, ..terms })
+        LockRequest::new(Arc::clone(acquirer), key, prefix.len(), Options { ttl: *ttl, ..options })
     }
 
     /// Returns who has the lock of this key, and for how long; `None` when it has no holder.

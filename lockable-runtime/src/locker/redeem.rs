@@ -66,8 +66,8 @@ impl LockRequest<Ticket> {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
-        let (acquirer, ticket, terms) = self.redeeming().checked()?;
-        redeem(&acquirer, &ticket, &terms).await
+        let (acquirer, ticket, options) = self.redeeming().checked()?;
+        redeem(&acquirer, &ticket, &options).await
     }
 
     /// Takes over the lock of the ticket, runs the body while the lease is held, and releases.

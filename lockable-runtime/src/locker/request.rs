@@ -1,4 +1,4 @@
-//! The request for a lock, or for several: its terms, and the ways to acquire one.
+//! The request for a lock, or for several: its options, and the ways to acquire one.
 
 use std::fmt;
 use std::future::Future;
@@ -16,7 +16,7 @@ use crate::telemetry;
 use crate::types::error::LockError;
 use crate::types::key::{Keys, LockKey};
 use crate::types::label::Label;
-use crate::types::options::{OnLost, Once, Terms, Ttl, Wait};
+use crate::types::options::{OnLost, Once, Options, Ttl, Wait};
 use crate::types::permit::{Family, Permits};
 use crate::types::redact::DisplayKey;
 
@@ -53,7 +53,7 @@ pub struct LockRequest<K = LockKey> {
     key: Result<K, LockError>,
     /// How much of each key is its prefix.
     prefix: usize,
-    terms: Terms,
+    options: Options,
 }
 
 /// The options.
@@ -62,19 +62,19 @@ impl<K: Keys> LockRequest<K> {
         acquirer: Arc<Acquirer>,
         key: Result<K, LockError>,
         prefix: usize,
-        mut terms: Terms,
+        mut options: Options,
     ) -> Self {
         // The one that is current here: a sync function's lock is acquired on another thread.
-        terms.identity = RequestId::current();
-        Self { acquirer, key, prefix, terms }
+        options.identity = RequestId::current();
+        Self { acquirer, key, prefix, options }
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {
         &self.acquirer.link
     }
 
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.terms
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     /// The name of the lock, or of the first, as it may be shown; also one that is no key.
@@ -84,19 +84,19 @@ impl<K: Keys> LockRequest<K> {
             Err(mistake) => mistake.key(),
         };
         let redacts_keys = self.link().reporting.redacts_keys;
-        DisplayKey::new(name.unwrap_or_default(), redacts_keys).labeled(self.terms.label)
+        DisplayKey::new(name.unwrap_or_default(), redacts_keys).labeled(self.options.label)
     }
 
     /// Makes an error one of this request, as it may be shown.
     pub(super) fn explain(&self) -> impl Fn(LockError) -> LockError + use<K> {
         let reporting = self.link().reporting;
-        let label = self.terms.label;
+        let label = self.options.label;
         move |error| reporting.redact(error).labeled(label)
     }
 
     /// Sets the length of the lease, in whole milliseconds; the locker's `expire` by default, at least 10 ms.
     pub fn expire(self, expire: Duration) -> Self {
-        self.with(|terms| Ttl::new("expire", expire).map(|ttl| terms.ttl = ttl))
+        self.with(|options| Ttl::new("expire", expire).map(|ttl| options.ttl = ttl))
     }
 
     /// Keeps the lease alive for as long as the lock is held; off by default.
@@ -112,7 +112,7 @@ impl<K: Keys> LockRequest<K> {
     /// - With `memory://` a lease is renewed on the runtime that acquired it, and ends when that runtime is blocked
     ///   or has ended.
     pub fn renew(self) -> Self {
-        self.set(|terms| terms.renew = true)
+        self.set(|options| options.renew = true)
     }
 
     /// Limits how long a renewed lock is held, from its grant; no limit by default.
@@ -122,7 +122,7 @@ impl<K: Keys> LockRequest<K> {
     /// [`Lease::ending_within`](crate::Lease::ending_within) returns before the limit. Needs
     /// [`renew`](LockRequest::renew).
     pub fn max_hold(self, most: Duration) -> Self {
-        self.set(|terms| terms.max_hold = Some(most))
+        self.set(|options| options.max_hold = Some(most))
     }
 
     /// Sets the shortest time that the lock is taken, from its grant; at most `expire`.
@@ -131,7 +131,7 @@ impl<K: Keys> LockRequest<K> {
     /// work. So a scheduled job runs once although the clocks that trigger it on several machines differ. If calls
     /// wait, the lock then stays reserved for the queue until its first waiter acquires it, for at most one second.
     pub fn min_hold(self, least: Duration) -> Self {
-        self.set(|terms| terms.min_hold = Some(least))
+        self.set(|options| options.min_hold = Some(least))
     }
 
     /// Limits the wait for a lock that another holder has; no limit by default.
@@ -149,7 +149,7 @@ impl<K: Keys> LockRequest<K> {
     /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) never wait, and refuse this
     /// option.
     pub fn wait(self, limit: Duration) -> Self {
-        self.set(|terms| terms.wait = Wait::AtMost(limit))
+        self.set(|options| options.wait = Wait::AtMost(limit))
     }
 
     /// Passes the lock to another process after this holder, if one waits: slower, but fair from holder to holder.
@@ -157,12 +157,12 @@ impl<K: Keys> LockRequest<K> {
     /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) have no turn, and refuse
     /// this option.
     pub fn fair(self) -> Self {
-        self.set(|terms| terms.fair = true)
+        self.set(|options| options.fair = true)
     }
 
     /// Sets what happens to the body of [`run`](LockRequest::run) when the lock is lost; it is stopped by default.
     pub fn on_lost(self, on_lost: OnLost) -> Self {
-        self.set(|terms| terms.on_lost = on_lost)
+        self.set(|options| options.on_lost = on_lost)
     }
 
     /// Sets the label of this lock for [telemetry](crate::telemetry); the attribute sets its key template.
@@ -184,7 +184,7 @@ impl<K: Keys> LockRequest<K> {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub fn label(self, lock: &'static str) -> Self {
-        self.set(|terms| terms.label = Label::by_hand(lock))
+        self.set(|options| options.label = Label::by_hand(lock))
     }
 
     /// Checks the request without sending anything; what it refuses is refused at every call.
@@ -215,22 +215,22 @@ impl<K: Keys> LockRequest<K> {
 
     /// Tries once instead of waiting.
     pub(super) fn trying(self) -> Self {
-        self.with(Terms::try_once)
+        self.with(Options::try_once)
     }
 
     /// For a ticket, which has its lock already.
     pub(super) fn redeeming(self) -> Self {
-        self.with(Terms::redeem)
+        self.with(Options::redeem)
     }
 
-    fn set(mut self, change: impl FnOnce(&mut Terms)) -> Self {
-        change(&mut self.terms);
+    fn set(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
         self
     }
 
-    /// Changes the terms; the first mistake stays.
-    fn with(mut self, change: impl FnOnce(&mut Terms) -> Result<(), LockError>) -> Self {
-        self.key = self.key.and_then(|key| match change(&mut self.terms) {
+    /// Changes the options; the first mistake stays.
+    fn with(mut self, change: impl FnOnce(&mut Options) -> Result<(), LockError>) -> Self {
+        self.key = self.key.and_then(|key| match change(&mut self.options) {
             Ok(()) => Ok(key),
             Err(mistake) => Err(about(mistake, &key)),
         });
@@ -244,14 +244,14 @@ impl<K: Keys> LockRequest<K> {
     /// process that made the locker.
     pub(crate) fn blocking(mut self) -> Result<Self, LockError> {
         self.refuse()?;
-        self.terms.caller_blocks = true;
+        self.options.caller_blocks = true;
         Ok(self)
     }
 
     /// The lock's whole name, or that of the first, where the call may wait for it.
     pub(crate) fn waits_for(&self) -> Option<&LockKey> {
         let key = self.key.as_ref().ok()?.all().first();
-        key.filter(|_| self.terms.wait != Wait::Never)
+        key.filter(|_| self.options.wait != Wait::Never)
     }
 
     /// Refuses what was made before a fork, and what the calling body holds already.
@@ -267,7 +267,7 @@ impl<K: Keys> LockRequest<K> {
 
     /// Whether the calling body holds it, or any permit of the same key.
     fn is_held_here(&self, key: &LockKey) -> bool {
-        let is_it = |held: &LockKey| held == key || self.terms.permits.are_of(key, held);
+        let is_it = |held: &LockKey| held == key || self.options.permits.are_of(key, held);
         holds(self.link().backend.store(), is_it)
     }
 
@@ -275,26 +275,26 @@ impl<K: Keys> LockRequest<K> {
     ///
     /// # Errors
     /// The first mistake in the request, as it may be shown; it is counted.
-    pub(super) fn checked(mut self) -> Result<(Arc<Acquirer>, K, Terms), LockError> {
+    pub(super) fn checked(mut self) -> Result<(Arc<Acquirer>, K, Options), LockError> {
         let agrees = self.refuse().and_then(|()| self.agrees());
-        self.terms.identity = RequestId::current().or(self.terms.identity.take());
+        self.options.identity = RequestId::current().or(self.options.identity.take());
         let explain = self.explain();
-        let Self { acquirer, key, terms, .. } = self;
+        let Self { acquirer, key, options, .. } = self;
         match agrees.and(key) {
-            Ok(key) => Ok((acquirer, key, terms)),
+            Ok(key) => Ok((acquirer, key, options)),
             Err(mistake) => {
                 let mistake = explain(mistake);
-                telemetry::acquisition_failed(terms.label, &mistake);
+                telemetry::acquisition_failed(options.label, &mistake);
                 Err(mistake)
             }
         }
     }
 
     /// # Errors
-    /// When the terms of a sound key contradict each other.
+    /// When the options of a sound key contradict each other.
     fn agrees(&self) -> Result<(), LockError> {
         let Ok(keys) = &self.key else { return Ok(()) };
-        self.terms.check().map_err(|mistake| about(mistake, keys))
+        self.options.check().map_err(|mistake| about(mistake, keys))
     }
 }
 
@@ -316,7 +316,7 @@ impl LockRequest {
     /// [`run`](LockRequest::run) releases the lock as always, whatever its body returns: it does not know what a good
     /// end is. The attribute's option `once` does.
     pub fn once(self) -> Self {
-        self.set(|terms| terms.once = Some(Once::ByHand))
+        self.set(|options| options.once = Some(Once::ByHand))
     }
 
     /// Acquires one of `count` permits of the key: that is how many holders it has at a time, in all processes.
@@ -351,7 +351,7 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub fn permits(mut self, count: u32) -> Self {
-        self.terms.permits = Permits::OneOf(count);
+        self.options.permits = Permits::OneOf(count);
         self.key = self.key.and_then(|key| Family::of(&key, self.prefix)).map(Family::into_key);
         self
     }
@@ -385,10 +385,10 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub fn all_permits(self, count: u32) -> LockRequest<Vec<LockKey>> {
-        let Self { acquirer, key, prefix, mut terms } = self;
-        terms.permits = Permits::All(count);
+        let Self { acquirer, key, prefix, mut options } = self;
+        options.permits = Permits::All(count);
         let key = key.and_then(|key| Family::of(&key, prefix)?.all(count));
-        LockRequest { acquirer, key, prefix, terms }
+        LockRequest { acquirer, key, prefix, options }
     }
 
     /// Acquires the lock; while another holder has it, the call waits in a FIFO queue.
@@ -425,9 +425,9 @@ impl LockRequest {
     /// the background releases the lock. If the connection breaks as well, the lock can stay taken for `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
         let explain = self.explain();
-        let (acquirer, key, terms) = self.checked()?;
+        let (acquirer, key, options) = self.checked()?;
         let start = acquirer.link.backend.now();
-        let tried = acquire(&acquirer, key, &terms, start).await?;
+        let tried = acquire(&acquirer, key, &options, start).await?;
         tried.granted().map_err(|busy| explain(busy.error()))
     }
 
@@ -470,7 +470,7 @@ impl LockRequest {
 
     /// For campaigns, which wait without a limit and renew.
     pub(super) fn leading(self) -> Self {
-        self.with(Terms::lead)
+        self.with(Options::lead)
     }
 
     /// The same request, as often as it is called.
@@ -479,12 +479,12 @@ impl LockRequest {
     /// The first mistake in the request, which is reported.
     pub(super) fn repeated(self) -> Result<impl Fn() -> Self, LockError> {
         let explain = self.explain();
-        let Self { acquirer, key, prefix, terms } = self;
-        let report = |error: &LockError| telemetry::acquisition_failed(terms.label, error);
+        let Self { acquirer, key, prefix, options } = self;
+        let report = |error: &LockError| telemetry::acquisition_failed(options.label, error);
         let key = key.map_err(explain).inspect_err(report)?;
         Ok(move || {
-            let (acquirer, terms) = (Arc::clone(&acquirer), terms.clone());
-            Self { acquirer, key: Ok(key.clone()), prefix, terms }
+            let (acquirer, options) = (Arc::clone(&acquirer), options.clone());
+            Self { acquirer, key: Ok(key.clone()), prefix, options }
         })
     }
 

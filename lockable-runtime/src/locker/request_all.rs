@@ -18,7 +18,7 @@ impl LockRequest<Vec<LockKey>> {
     /// that waits has smaller keys only, and calls for several keys never wait for each other in a circle. With free
     /// locks that is one round trip for any number of keys.
     ///
-    /// What is held while others are waited for is renewed, without [`renew`](LockRequest::renew) too. The terms begin
+    /// What is held while others are waited for is renewed, without [`renew`](LockRequest::renew) too. The options begin
     /// when the last lock is there: [`max_hold`](LockRequest::max_hold) and [`min_hold`](LockRequest::min_hold) count
     /// from then. [`wait`](LockRequest::wait) limits the whole call. If a lock is lost meanwhile, all are released,
     /// and the call begins again, at most four times.
@@ -53,9 +53,9 @@ impl LockRequest<Vec<LockKey>> {
     /// ```
     pub async fn acquire(self) -> Result<LockSet, LockError> {
         let explain = self.explain();
-        let (acquirer, keys, terms) = self.checked()?;
+        let (acquirer, keys, options) = self.checked()?;
         // Boxed, because it is far larger than a call for one lock.
-        let tried = Box::pin(acquire_all(&acquirer, keys, &terms)).await;
+        let tried = Box::pin(acquire_all(&acquirer, keys, &options)).await;
         tried.and_then(|tried| tried.granted().map_err(|busy| busy.error())).map_err(explain)
     }
 

@@ -6,14 +6,14 @@ use super::dice::Dice;
 use super::keys::{GATE, KEYS, ONCE, PERMITS, family};
 use super::mix::Mix;
 use crate::request_id::RequestId;
-use crate::types::options::{Begin, OnLost, Once, Terms, Ttl, Wait};
+use crate::types::options::{Begin, OnLost, Once, Options, Ttl, Wait};
 use crate::types::permit::Permits;
 
 #[derive(Debug)]
 pub(super) struct Call {
     /// One lock, several, the gate and all permits, or what the permits are of, where it wants one of them.
     pub(super) keys: Vec<&'static str>,
-    pub(super) terms: Terms,
+    pub(super) options: Options,
     pub(super) form: Form,
     /// The body waits this often, each time for so long.
     pub(super) steps: u64,
@@ -63,7 +63,7 @@ impl Call {
     /// Whether the calls that wait for its lock in its process are served in their order, however long they wait.
     pub(super) fn is_patient(&self) -> bool {
         let is_plain = self.is_of_one() && ![PERMITS, ONCE].contains(&self.keys[0]);
-        is_plain && self.terms.wait == Wait::Forever
+        is_plain && self.options.wait == Wait::Forever
     }
 
     /// For what it may wait: as often as it may have a place.
@@ -77,20 +77,20 @@ impl Call {
         let kept = (keys == [ONCE] && form != Form::Sync && dice.chance(800))
             .then(|| dice.millis_below(3_000));
         let kept = kept.map(|period| period + Duration::from_millis(100));
-        let mut terms = Terms { permits, ..terms(dice) };
-        terms.fair &= permits == Permits::OneLock;
+        let mut options = Options { permits, ..options(dice) };
+        options.fair &= permits == Permits::OneLock;
         if let Some(period) = kept {
             let is_body = form == Form::Body;
-            terms.once = Some(if is_body { Once::For(period) } else { Once::ByHand });
-            terms.min_hold = None;
-        } else if keys == [ONCE] && terms.wait == Wait::Forever {
+            options.once = Some(if is_body { Once::For(period) } else { Once::ByHand });
+            options.min_hold = None;
+        } else if keys == [ONCE] && options.wait == Wait::Forever {
             // It could wait for one period after the other.
-            terms.wait = Wait::Never;
+            options.wait = Wait::Never;
         }
-        terms.caller_blocks = form == Form::Sync;
+        options.caller_blocks = form == Form::Sync;
         Self {
             keys,
-            terms,
+            options,
             form,
             kept,
             steps: if mix.is_crowded && dice.chance(900) { 0 } else { dice.below(6) },
@@ -118,7 +118,7 @@ fn wanted(dice: &mut Dice, mix: &Mix) -> (Vec<&'static str>, Permits) {
     (keys, Permits::OneLock)
 }
 
-fn terms(dice: &mut Dice) -> Terms {
+fn options(dice: &mut Dice) -> Options {
     let millis = dice.one_of(&[200, 500, 1_500, 4_000]);
     let renew = dice.chance(400);
     let has_max_hold = renew && dice.chance(100);
@@ -127,7 +127,7 @@ fn terms(dice: &mut Dice) -> Terms {
         2 | 3 => Wait::AtMost(dice.millis_below(1_500)),
         _ => Wait::Forever,
     };
-    Terms {
+    Options {
         ttl: Ttl::new("expire", Duration::from_millis(millis)).unwrap(),
         renew,
         max_hold: has_max_hold.then(|| Duration::from_millis(1 + dice.below(3_000))),

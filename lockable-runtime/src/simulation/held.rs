@@ -12,12 +12,16 @@ use crate::locker::acquire::{Acquirer, Tried, acquire, acquire_all};
 use crate::types::clock::tokio_time;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::options::Terms;
+use crate::types::options::Options;
 
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, LockError>> + Send>>;
 
 pub(super) trait Held: Grant {
-    fn acquire(acquirer: Arc<Acquirer>, keys: Vec<LockKey>, terms: Terms) -> Answer<Tried<Self>>;
+    fn acquire(
+        acquirer: Arc<Acquirer>,
+        keys: Vec<LockKey>,
+        options: Options,
+    ) -> Answer<Tried<Self>>;
 
     fn leases(shown: &Self::Lease) -> Vec<Lease>;
 
@@ -26,9 +30,13 @@ pub(super) trait Held: Grant {
 }
 
 impl Held for LockGuard {
-    fn acquire(acquirer: Arc<Acquirer>, keys: Vec<LockKey>, terms: Terms) -> Answer<Tried<Self>> {
+    fn acquire(
+        acquirer: Arc<Acquirer>,
+        keys: Vec<LockKey>,
+        options: Options,
+    ) -> Answer<Tried<Self>> {
         let start = tokio_time();
-        Box::pin(async move { acquire(&acquirer, keys[0].clone(), &terms, start).await })
+        Box::pin(async move { acquire(&acquirer, keys[0].clone(), &options, start).await })
     }
 
     fn leases(shown: &Lease) -> Vec<Lease> {
@@ -44,8 +52,12 @@ impl Held for LockGuard {
 }
 
 impl Held for LockSet {
-    fn acquire(acquirer: Arc<Acquirer>, keys: Vec<LockKey>, terms: Terms) -> Answer<Tried<Self>> {
-        Box::pin(async move { acquire_all(&acquirer, keys, &terms).await })
+    fn acquire(
+        acquirer: Arc<Acquirer>,
+        keys: Vec<LockKey>,
+        options: Options,
+    ) -> Answer<Tried<Self>> {
+        Box::pin(async move { acquire_all(&acquirer, keys, &options).await })
     }
 
     fn leases(shown: &Leases) -> Vec<Lease> {

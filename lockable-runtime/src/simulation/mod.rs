@@ -13,7 +13,7 @@
 //! 3. The [`mix`] of the seed says what may go wrong: what is under way is slow or lost, connections break or
 //!    are silent, wake-ups are late, lost, doubled or forged, processes stop and are killed, runtimes are blocked, servers stall, refuse requests and lose data,
 //!    operators stop holders and take locks away, calls are dropped.
-//! 4. A [`worker`] makes one call after the other, each with other terms, in each way that a lock can be held.
+//! 4. A [`worker`] makes one call after the other, each with other options, in each way that a lock can be held.
 //! 5. [`rules`] knows what every seed has to keep. It is asked at each poll of a body under its lock, and at
 //!    each grant of a server. At the end of a [`trial`] it is calm: every call has to end then, and no lock,
 //!    place or work may be left.

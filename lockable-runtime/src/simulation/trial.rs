@@ -27,7 +27,7 @@ use super::world::World;
 use crate::backend::Link;
 use crate::locker::acquire::{Acquirer, Tried, acquire};
 use crate::types::clock::{tokio_time, within};
-use crate::types::options::Terms;
+use crate::types::options::Options;
 use crate::types::permit::Permits;
 use crate::types::reporting::Reporting;
 use crate::types::seeded::Seeded;
@@ -349,8 +349,8 @@ impl Trial {
                 let is_plain = family(key) == key || key == KEYS[GATE];
                 let (name, permits) =
                     if is_plain { (key, Permits::OneLock) } else { (PERMITS, any) };
-                let terms = Terms { permits, ..Terms::default() };
-                let call = acquire(&newcomer.acquirer, lock_key(name), &terms, tokio_time());
+                let options = Options { permits, ..Options::default() };
+                let call = acquire(&newcomer.acquirer, lock_key(name), &options, tokio_time());
                 let granted = within(|| sleep(LONGEST_WAIT_AFTER_FAULTS), call).await;
                 let Some(Ok(Tried::Granted(guard))) = granted else {
                     return self.world.violation(|_| format!("{key}: a newcomer is not served"));

@@ -104,19 +104,19 @@ impl Worker {
     ) -> impl Future<Output = Result<G, LockError>> + Send + use<G> {
         let (world, acquirer) = (Arc::clone(&self.process.world), Arc::clone(&self.acquirer));
         let keys: Vec<_> = call.keys.iter().map(|key| LockKey::from_static(key)).collect();
-        let (what, terms) = (what(call), call.terms.clone());
+        let (what, options) = (what(call), call.options.clone());
         let longest_tries = LONGEST_TRIES * u32::try_from(keys.len()).unwrap();
         async move {
             let (start, key) = (tokio_time(), keys[0].clone());
-            if terms.wait == Wait::Never && acquirer.leases(&key).iter().any(Lease::is_held) {
+            if options.wait == Wait::Never && acquirer.leases(&key).iter().any(Lease::is_held) {
                 world.count("tries of a held lock");
             }
-            if terms.wait.can_wait() && acquirer.waiting(&key) == 0 && acquirer.asking(&key) > 0 {
+            if options.wait.can_wait() && acquirer.waiting(&key) == 0 && acquirer.asking(&key) > 0 {
                 world.count("calls behind a try");
             }
-            let tried = G::acquire(acquirer, keys, terms.clone()).await;
+            let tried = G::acquire(acquirer, keys, options.clone()).await;
             let took = tokio_time().since(start);
-            let limit = terms.wait.limit().filter(|_| world.mix.is_mild());
+            let limit = options.wait.limit().filter(|_| world.mix.is_mild());
             if let Some(limit) = limit.filter(|limit| took > *limit + longest_tries) {
                 world.violation(|_| format!("a wait of at most {limit:?} took {took:?}"));
             }
@@ -124,7 +124,7 @@ impl Worker {
                 Tried::Granted(guard) => {
                     world.count(what);
                     for lease in guard.each() {
-                        if !lease.is_held() && terms.max_hold.is_none() {
+                        if !lease.is_held() && options.max_hold.is_none() {
                             let key = lease.key();
                             world.violation(|_| format!("{key}: granted when its lease was over"));
                         }
@@ -181,7 +181,7 @@ impl Worker {
             }
             users.iter().for_each(User::polled);
             for lease in leases.iter().filter(|_| step == 0 && call.extends) {
-                let extended = lease.extend(2 * call.terms.ttl.duration()).await;
+                let extended = lease.extend(2 * call.options.ttl.duration()).await;
                 world.count(if extended.is_ok() { "extensions" } else { "extensions failed" });
             }
             sleep(self.pause(call)).await;
@@ -250,7 +250,7 @@ impl Worker {
     /// not lost.
     fn ended(&self, call: &Call, is_renewable: bool, error: &LockError) -> &'static str {
         let Self { number, process, .. } = self;
-        let is_kept = is_renewable && call.terms.renew && call.terms.max_hold.is_none();
+        let is_kept = is_renewable && call.options.renew && call.options.max_hold.is_none();
         if error.is_lost() && is_kept {
             let (keys, process_number) = (&call.keys, process.number);
             process.world.violation(|_| {
@@ -275,7 +275,7 @@ fn outcome_of(error: &LockError) -> &'static str {
 
 /// What a call was granted, as it is counted.
 fn what(call: &Call) -> &'static str {
-    match call.terms.permits {
+    match call.options.permits {
         Permits::OneOf(_) => "permits",
         Permits::All(_) => "all permits",
         Permits::OneLock if call.is_of_one() => "locks",

@@ -102,7 +102,7 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
 /// What is asked of a lock, besides its key. An expanded function sets the public ones.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub struct Terms {
+pub struct Options {
     pub(crate) ttl: Ttl,
     /// Whether the lease is renewed while the lock is held.
     pub renew: bool,
@@ -130,7 +130,7 @@ pub struct Terms {
     pub(crate) label: &'static Label,
 }
 
-/// When the terms of a hold begin.
+/// When the options of a hold begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Begin {
     #[default]
@@ -177,8 +177,8 @@ impl Wait {
     }
 }
 
-impl Terms {
-    /// Makes these the terms of a call that does not wait.
+impl Options {
+    /// Makes these the options of a call that does not wait.
     ///
     /// # Errors
     /// When they say how the call waits.
@@ -206,7 +206,7 @@ impl Terms {
         Err(invalid(format!("`{option}` is for calls that wait; {instead} leave `{option}` out")))
     }
 
-    /// Makes these the terms of one who campaigns until it leads.
+    /// Makes these the options of one who campaigns until it leads.
     ///
     /// # Errors
     /// When they limit that, or let several be at work.
@@ -228,7 +228,7 @@ impl Terms {
     }
 
     /// # Errors
-    /// When the terms contradict each other.
+    /// When the options contradict each other.
     pub(crate) fn check(&self) -> Result<(), LockError> {
         let expire = self.ttl.duration();
         match (self.max_hold, self.min_hold) {
@@ -343,52 +343,56 @@ mod tests {
     }
 
     #[test]
-    fn terms_that_contradict_themselves_are_refused() {
+    fn options_that_contradict_each_other_are_refused() {
         let second = Some(Duration::from_secs(1));
-        let refused = |terms: Terms| terms.check().unwrap_err().to_string();
-        let terms = || Terms { ttl: ttl(500), ..Terms::default() };
-        assert!(refused(Terms { max_hold: second, ..terms() }).contains("needs `renew`"));
+        let refused = |options: Options| options.check().unwrap_err().to_string();
+        let options = || Options { ttl: ttl(500), ..Options::default() };
+        assert!(refused(Options { max_hold: second, ..options() }).contains("needs `renew`"));
         let zero = Some(Duration::ZERO);
-        assert!(refused(Terms { max_hold: zero, renew: true, ..terms() }).contains("than zero"));
-        assert!(refused(Terms { min_hold: second, ..terms() }).contains("at most `expire`"));
+        assert!(
+            refused(Options { max_hold: zero, renew: true, ..options() }).contains("than zero")
+        );
+        assert!(refused(Options { min_hold: second, ..options() }).contains("at most `expire`"));
         let once = Some(Once::ByHand);
-        let both = Terms { min_hold: Some(Duration::ZERO), once, ..terms() };
+        let both = Options { min_hold: Some(Duration::ZERO), once, ..options() };
         assert!(refused(both).contains("leave one of the two out"));
         for period in [Duration::ZERO, Duration::MAX] {
-            assert!(refused(Terms { once: Some(Once::For(period)), ..terms() }).contains("`once`"));
+            assert!(
+                refused(Options { once: Some(Once::For(period)), ..options() }).contains("`once`")
+            );
         }
-        assert!(Terms { once, ..terms() }.check().is_ok());
-        assert!(Terms { max_hold: second, renew: true, ..terms() }.check().is_ok());
-        assert!(Terms { min_hold: Some(ttl(500).duration()), ..terms() }.check().is_ok());
+        assert!(Options { once, ..options() }.check().is_ok());
+        assert!(Options { max_hold: second, renew: true, ..options() }.check().is_ok());
+        assert!(Options { min_hold: Some(ttl(500).duration()), ..options() }.check().is_ok());
     }
 
     #[test]
-    fn one_try_has_no_terms_of_waiting() {
-        let refused = |mut terms: Terms| terms.try_once().unwrap_err();
-        let terms = || Terms { ttl: ttl(500), ..Terms::default() };
+    fn one_try_has_no_options_of_waiting() {
+        let refused = |mut options: Options| options.try_once().unwrap_err();
+        let options = || Options { ttl: ttl(500), ..Options::default() };
         for error in [
-            refused(Terms { wait: Wait::AtMost(Duration::ZERO), ..terms() }),
-            refused(Terms { fair: true, ..terms() }),
+            refused(Options { wait: Wait::AtMost(Duration::ZERO), ..options() }),
+            refused(Options { fair: true, ..options() }),
         ] {
             assert!(error.kind() == LockErrorKind::InvalidOption);
             assert!(error.to_string().contains("write `acquire` or `run`"), "{error}");
         }
-        assert!(terms().try_once().is_ok());
+        assert!(options().try_once().is_ok());
     }
 
     #[test]
     fn a_leader_has_no_terms_that_end_its_campaigns_or_let_others_lead() {
-        let refused = |mut terms: Terms| terms.lead().unwrap_err().to_string();
-        let terms = Terms::default;
+        let refused = |mut options: Options| options.lead().unwrap_err().to_string();
+        let options = Options::default;
         for (error, option) in [
-            (refused(Terms { wait: Wait::AtMost(Duration::MAX), ..terms() }), "wait"),
-            (refused(Terms { once: Some(Once::ByHand), ..terms() }), "once"),
-            (refused(Terms { on_lost: OnLost::Finish, ..terms() }), "on_lost"),
-            (refused(Terms { permits: Permits::OneOf(2), ..terms() }), "permits"),
+            (refused(Options { wait: Wait::AtMost(Duration::MAX), ..options() }), "wait"),
+            (refused(Options { once: Some(Once::ByHand), ..options() }), "once"),
+            (refused(Options { on_lost: OnLost::Finish, ..options() }), "on_lost"),
+            (refused(Options { permits: Permits::OneOf(2), ..options() }), "permits"),
         ] {
             assert!(error.contains(&format!("leave `{option}` out")), "{error}");
         }
-        assert!(terms().lead().is_ok());
+        assert!(options().lead().is_ok());
     }
 
     #[test]

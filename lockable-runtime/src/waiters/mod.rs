@@ -13,7 +13,7 @@ use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
-use crate::types::options::{Terms, Wait};
+use crate::types::options::{Options, Wait};
 use crate::types::owner::Held;
 
 pub(crate) use self::entry::Entry;
@@ -78,13 +78,13 @@ impl Lines {
     pub(crate) fn turn<'a>(
         self: &'a Arc<Self>,
         line: &'a LineKey,
-        (entry, terms): (&Entry, &Terms),
+        (entry, options): (&Entry, &Options),
         heard: Heard,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
-        let Terms { ttl, fair: is_fair, label, .. } = *terms;
+        let Options { ttl, fair: is_fair, label, .. } = *options;
         let number = entry.number();
-        let (identity, is_once) = (terms.identity.clone(), terms.once.is_some());
+        let (identity, is_once) = (options.identity.clone(), options.once.is_some());
         let waiter = Waiter { number, ttl, is_fair, is_once, identity, label, answer: sender };
         self.on(line, |calls, now| {
             // Under the lock of the line: a try that ends later finds the call there.

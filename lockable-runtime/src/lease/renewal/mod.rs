@@ -96,13 +96,13 @@ mod tests {
     use crate::backend::Attempt;
     use crate::types::clock::tokio_time;
     use crate::types::key::LockKey;
-    use crate::types::options::{Terms, Ttl};
+    use crate::types::options::{Options, Ttl};
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_on_the_agenda_until_its_schedule_is_dropped() {
         let link = Arc::new(Link::in_memory());
         let attempt = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
-        let lease = Lease::granted(attempt, &Terms::default(), Arc::clone(&link));
+        let lease = Lease::granted(attempt, &Options::default(), Arc::clone(&link));
         let (renewals, home) = (Renewals::new(link), Handle::current());
         let schedule = renewals.schedule(&lease, tokio_time(), &home);
         let leases = || renewals.task(&home).worklist().look(|agenda| agenda.len());

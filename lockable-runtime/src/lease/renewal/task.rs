@@ -348,7 +348,7 @@ mod tests {
     use crate::background::background;
     use crate::types::clock::{skip, timer_on, tokio_time};
     use crate::types::key::LockKey;
-    use crate::types::options::Terms;
+    use crate::types::options::Options;
     use crate::types::reporting::Reporting;
 
     /// Drops another lease when it is woken.
@@ -367,8 +367,8 @@ mod tests {
 
     /// Of a grant of now.
     fn lease(link: &Arc<Link>, attempt: &Arc<Attempt>, renew: bool) -> Lease {
-        let terms = Terms { ttl: attempt.ttl, renew, ..Terms::default() };
-        Lease::granted(Arc::clone(attempt), &terms, Arc::clone(link))
+        let options = Options { ttl: attempt.ttl, renew, ..Options::default() };
+        Lease::granted(Arc::clone(attempt), &options, Arc::clone(link))
     }
 
     /// Goal: over a slow link, a lease that no answer reaches in time is renewed all the same.

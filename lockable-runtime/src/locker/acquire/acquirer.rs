@@ -18,7 +18,7 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::lanes::AllLanes;
 use crate::types::line_key::LineKey;
-use crate::types::options::Terms;
+use crate::types::options::Options;
 use crate::types::owner::{Held, Origin, ReleasedBy};
 use crate::types::permit::{Lane, Permits};
 use crate::types::ticket::Ticket;
@@ -99,28 +99,28 @@ impl Acquirer {
         &self,
         key: LockKey,
         lane: Option<&Arc<Lane>>,
-        terms: &Terms,
+        options: &Options,
         mut entry: Entry,
     ) -> Result<Answer, LockError> {
         self.staged(&key)?;
         self.settled(&key).await;
-        let released_by = self.released_by(terms);
+        let released_by = self.released_by(options);
         let now = self.link.backend.now();
-        let owner = self.prefix.token(now, released_by, terms.identity.as_ref());
+        let owner = self.prefix.token(now, released_by, options.identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
-        let owner = if terms.once.is_some() { owner.of_once() } else { owner };
+        let owner = if options.once.is_some() { owner.of_once() } else { owner };
         let attempt = match lane {
-            None => Attempt::owned(key, terms.ttl, owner),
-            Some(lane) => Attempt::in_lane(lane, terms.ttl, owner),
+            None => Attempt::owned(key, options.ttl, owner),
+            Some(lane) => Attempt::in_lane(lane, options.ttl, owner),
         };
-        let attempt = Arc::new(attempt.labeled(terms.label));
+        let attempt = Arc::new(attempt.labeled(options.label));
         match Asked::new(self, &attempt).answer().await {
-            Ok(Acquisition::Done) if terms.once.is_some() => {
+            Ok(Acquisition::Done) if options.once.is_some() => {
                 entry.ends(Heard::Busy);
                 Err(LockError::done(attempt.key.as_str(), "", ""))
             }
             Ok(Acquisition::Busy | Acquisition::Done) => {
-                let busy = self.busy(attempt.key.clone(), attempt.obstacle(), terms).await;
+                let busy = self.busy(attempt.key.clone(), attempt.obstacle(), options).await;
                 Ok(Answer::Busy(busy, entry))
             }
             Ok(Acquisition::Granted(grant)) => {
@@ -131,7 +131,7 @@ impl Acquirer {
                         attempt.with_permit(permit.clone())
                     }
                 };
-                self.granted(&grant, attempt, terms, entry).map(Answer::Granted)
+                self.granted(&grant, attempt, options, entry).map(Answer::Granted)
             }
             Err(fault) => {
                 entry.ends(Heard::Fault(Box::new(fault.clone())));
@@ -142,7 +142,7 @@ impl Acquirer {
 
     /// What a call that is not granted found. A call without `once` that finds a lock done is most likely one of an older
     /// version of the program, and logs until when that lasts.
-    async fn busy(&self, key: LockKey, obstacle: Option<Arc<Held>>, terms: &Terms) -> Busy {
+    async fn busy(&self, key: LockKey, obstacle: Option<Arc<Held>>, options: &Options) -> Busy {
         let busy = Busy::new(key, obstacle, &self.link.reporting);
         if !busy.is_done() {
             return busy;
@@ -151,7 +151,7 @@ impl Acquirer {
         let now = Box::pin(inspect(&self.link, busy.key.clone())).await;
         let busy = busy.by(now.ok().flatten().map(Box::new));
         if busy.is_done() {
-            let key = self.link.reporting.show(&busy.key).labeled(terms.label);
+            let key = self.link.reporting.show(&busy.key).labeled(options.label);
             telemetry::found_done(key, &busy.words().unwrap_or_default());
         }
         busy
@@ -164,20 +164,20 @@ impl Acquirer {
     pub(super) async fn redeem(
         &self,
         ticket: &Ticket,
-        terms: &Terms,
+        options: &Options,
     ) -> Result<LockGuard, LockError> {
         let key = ticket.key();
         self.gate.check(key)?;
         self.staged(key)?;
         let entry = self.waiters.enter_alone(&LineKey::Lock(key.clone()));
         let now = self.link.backend.now();
-        let identity = terms.identity.clone().or_else(|| ticket.request_id());
+        let identity = options.identity.clone().or_else(|| ticket.request_id());
         let owner = self.prefix.token(now, ReleasedBy::Script, identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
-        let attempt = Attempt::owned(key.clone(), terms.ttl, owner).labeled(terms.label);
+        let attempt = Attempt::owned(key.clone(), options.ttl, owner).labeled(options.label);
         let attempt = Arc::new(attempt);
         match Asked::of_ticket(self, ticket, &attempt).answer().await {
-            Ok(Acquisition::Granted(grant)) => self.granted(&grant, attempt, terms, entry),
+            Ok(Acquisition::Granted(grant)) => self.granted(&grant, attempt, options, entry),
             Ok(Acquisition::Busy | Acquisition::Done) => {
                 Err(LockError::lost(key.as_str(), REDEEMED)
                     .advise("try again later, because that holder may die")
@@ -188,9 +188,9 @@ impl Acquirer {
     }
 
     /// A lock is left taken by the script.
-    fn released_by(&self, terms: &Terms) -> ReleasedBy {
-        let may_stay_taken = terms.min_hold.is_some() || terms.once.is_some();
-        if may_stay_taken || terms.permits != Permits::OneLock {
+    fn released_by(&self, options: &Options) -> ReleasedBy {
+        let may_stay_taken = options.min_hold.is_some() || options.once.is_some();
+        if may_stay_taken || options.permits != Permits::OneLock {
             return ReleasedBy::Script;
         }
         self.link.backend.released_by()
@@ -201,12 +201,13 @@ impl Acquirer {
         &self,
         grant: &Grant,
         attempt: Arc<Attempt>,
-        terms: &Terms,
+        options: &Options,
         entry: Entry,
     ) -> Result<LockGuard, LockError> {
-        if let Some(lease) = Lease::of(grant, Arc::clone(&attempt), terms, Arc::clone(&self.link)) {
-            let hold = Hold::new(self.link.backend.now(), Duration::ZERO, terms.renew);
-            return Ok(self.guard(lease, terms, entry, hold, None));
+        if let Some(lease) = Lease::of(grant, Arc::clone(&attempt), options, Arc::clone(&self.link))
+        {
+            let hold = Hold::new(self.link.backend.now(), Duration::ZERO, options.renew);
+            return Ok(self.guard(lease, options, entry, hold, None));
         }
         let error = LockError::too_late(attempt.key.as_str());
         // Most likely it has expired already, so the release need not report that.
@@ -218,12 +219,12 @@ impl Acquirer {
     pub(super) fn guard(
         &self,
         lease: Lease,
-        terms: &Terms,
+        options: &Options,
         mut entry: Entry,
         hold: Hold,
         turn: Option<Box<Turn>>,
     ) -> LockGuard {
-        let home = || self.link.backend.home(terms.caller_blocks);
+        let home = || self.link.backend.home(options.caller_blocks);
         let due = lease.renews().then(|| (lease.first_due(), home()));
         entry.holds(&lease, due);
         LockGuard::new(lease, Arc::clone(&self.releaser), entry, turn, hold)

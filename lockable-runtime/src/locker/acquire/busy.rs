@@ -6,7 +6,7 @@ use crate::holder::{Holder, HolderKind};
 use crate::telemetry;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
-use crate::types::options::Terms;
+use crate::types::options::Options;
 use crate::types::owner::Held;
 use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
@@ -35,13 +35,13 @@ impl Busy {
     }
 
     /// Logs what a call waits for, where that is a pause or a ticket; returns whether a log has what it waits for.
-    pub(super) fn log_obstacle(&self, terms: &Terms) -> bool {
+    pub(super) fn log_obstacle(&self, options: &Options) -> bool {
         let Some(holder) = self.obstacle.as_ref().filter(|it| it.ends_by_itself()) else {
             return false;
         };
         if holder.kind() != HolderKind::Done {
             let key = self.shown_key();
-            telemetry::waits_behind(key.labeled(terms.label), &holder.words(key));
+            telemetry::waits_behind(key.labeled(options.label), &holder.words(key));
         }
         true
     }

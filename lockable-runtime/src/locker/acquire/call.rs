@@ -9,7 +9,7 @@ use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::options::Terms;
+use crate::types::options::Options;
 use crate::types::redact::DisplayKey;
 
 /// What a call found.
@@ -33,7 +33,7 @@ impl<G> Tried<G> {
 #[derive(Clone, Copy)]
 pub(super) struct OneCall<'a> {
     pub(super) acquirer: &'a Acquirer,
-    pub(super) terms: &'a Terms,
+    pub(super) options: &'a Options,
     /// Its limit counts from here.
     pub(super) start: Moment,
 }
@@ -45,13 +45,13 @@ impl OneCall<'_> {
 
     /// A key as events show it, with the label of the call's lock.
     pub(super) fn shown(self, key: &LockKey) -> DisplayKey<'_> {
-        self.acquirer.link.reporting.show(key).labeled(self.terms.label)
+        self.acquirer.link.reporting.show(key).labeled(self.options.label)
     }
 
     /// What it returns if it does not wait for a busy lock.
     pub(super) fn busy(self, busy: impl Into<Busy>) -> Result<Tried, LockError> {
         let busy = busy.into();
-        match self.terms.wait.limit() {
+        match self.options.wait.limit() {
             None => Ok(Tried::Busy(busy)),
             Some(limit) => Err(self.wait_limit_reached(&busy, limit)),
         }
@@ -71,7 +71,7 @@ impl OneCall<'_> {
         };
         let error = self.redacted(error);
         // A call that blocks logs it on its own thread and in its own span.
-        if !self.terms.caller_blocks {
+        if !self.options.caller_blocks {
             telemetry::wait_limit_reached(&error, waited);
         }
         error
@@ -79,6 +79,6 @@ impl OneCall<'_> {
 
     /// An error as it may be shown.
     pub(super) fn redacted(self, error: LockError) -> LockError {
-        self.acquirer.link.reporting.redact(error).labeled(self.terms.label)
+        self.acquirer.link.reporting.redact(error).labeled(self.options.label)
     }
 }

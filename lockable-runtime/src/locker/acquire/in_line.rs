@@ -47,7 +47,7 @@ impl<'a> InLine<'a> {
         Self { obstacle, ..self }
     }
 
-    /// Waits behind the calls of this process that wait already, as long as the terms say.
+    /// Waits behind the calls of this process that wait already, as long as the options say.
     ///
     /// # Cancel safety
     /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile is passed to the next
@@ -55,7 +55,7 @@ impl<'a> InLine<'a> {
     pub(super) async fn wait(mut self) -> Result<LockGuard, LockError> {
         let (gate, key) = (&self.call.acquirer.gate, self.line.key());
         let waiting = pin!(async {
-            match self.call.terms.wait.limit() {
+            match self.call.options.wait.limit() {
                 None => self.turns().await,
                 Some(limit) => self.wait_at_most(limit).await,
             }
@@ -90,8 +90,8 @@ impl<'a> InLine<'a> {
         let mut entry = self.entry.take();
         entry.asks();
         // Boxed, because every call that waits has the space for this and hardly one needs it.
-        let OneCall { acquirer, terms, .. } = self.call;
-        let ask = acquirer.ask(self.line.key().clone(), self.line.lane(), terms, entry);
+        let OneCall { acquirer, options, .. } = self.call;
+        let ask = acquirer.ask(self.line.key().clone(), self.line.lane(), options, entry);
         match Box::pin(ask).await? {
             Answer::Granted(guard) => Ok(guard),
             Answer::Busy(busy, entry) => {
@@ -103,13 +103,13 @@ impl<'a> InLine<'a> {
 
     /// Waits for a turn that lasts until the call has it.
     async fn turns(&mut self) -> Result<LockGuard, LockError> {
-        let OneCall { acquirer, terms, .. } = self.call;
+        let OneCall { acquirer, options, .. } = self.call;
         let link = &acquirer.link;
         let waiting = Waiting::start(&link.backend, self.call.shown(self.line.key()));
         while self.lost_turns < LOST_TURNS {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
             // The same from turn to turn: a call that lost one has its old place.
-            let entry = (&self.entry, terms);
+            let entry = (&self.entry, options);
             let turn = acquirer.waiters.turn(self.line, entry, heard);
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
@@ -128,21 +128,21 @@ impl<'a> InLine<'a> {
 
     /// The guard of a turn, unless its lease was over when the call received it.
     fn begin(&mut self, turn: Turn, waiting: &Waiting<'_>) -> Option<LockGuard> {
-        let OneCall { acquirer, terms, .. } = self.call;
+        let OneCall { acquirer, options, .. } = self.call;
         let (link, attempt) = (&acquirer.link, Arc::clone(turn.held()));
         let Granted { grant, is_passed_on, .. } = &turn.granted;
-        let Some(lease) = Lease::of(grant, attempt, terms, Arc::clone(link)) else {
+        let Some(lease) = Lease::of(grant, attempt, options, Arc::clone(link)) else {
             turn.lose();
             return None;
         };
         let now = link.backend.now();
-        let hold = Hold::new(now, waiting.until(now), terms.renew);
-        telemetry::handed_off(terms.label, *is_passed_on);
+        let hold = Hold::new(now, waiting.until(now), options.renew);
+        telemetry::handed_off(options.label, *is_passed_on);
         let mut entry = self.entry.take();
         if self.line.lane().is_some() {
             entry.moves(lease.key());
         }
-        Some(acquirer.guard(lease, terms, entry, hold, Some(Box::new(turn))))
+        Some(acquirer.guard(lease, options, entry, hold, Some(Box::new(turn))))
     }
 
     /// Busy only where that is known: a backend that gives no answer may have a free lock.

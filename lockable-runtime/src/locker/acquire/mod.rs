@@ -18,7 +18,7 @@ use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
-use crate::types::options::Terms;
+use crate::types::options::Options;
 use crate::types::permit::Permits;
 use crate::waiters::{Heard, Way};
 
@@ -34,7 +34,7 @@ mod redeem;
 mod set;
 mod warners;
 
-/// Acquires as the terms say, in the span of that; a limit counts from `start`.
+/// Acquires as the options say, in the span of that; a limit counts from `start`.
 ///
 /// # Errors
 /// As they may be shown.
@@ -44,12 +44,12 @@ mod warners;
 pub(crate) async fn acquire(
     acquirer: &Acquirer,
     key: LockKey,
-    terms: &Terms,
+    options: &Options,
     start: Moment,
 ) -> Result<Tried, LockError> {
-    let call = OneCall { acquirer, terms, start };
+    let call = OneCall { acquirer, options, start };
     let acquiring = Acquiring::start(call.shown(&key));
-    let tried = if terms.permits == Permits::OneLock {
+    let tried = if options.permits == Permits::OneLock {
         let asking = pin!(try_and_wait(call, key));
         telemetry::inside(&acquiring.span, asking).await
     } else {
@@ -75,16 +75,16 @@ pub(crate) async fn acquire(
     }
 }
 
-/// Tries once, unless other calls of the locker make that needless, then waits as the terms say.
+/// Tries once, unless other calls of the locker make that needless, then waits as the options say.
 ///
 /// # Cancel safety
 /// It leaves nothing behind: what a request on its way is granted is released in the background, and a
 /// waiter leaves its queue.
 async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockError> {
-    let OneCall { acquirer, terms, start } = call;
+    let OneCall { acquirer, options, start } = call;
     acquirer.gate.check(&key)?;
     let (mut is_known, mut obstacle) = (false, None);
-    let (key, entry, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
+    let (key, entry, has_tried) = match acquirer.waiters.enter(&key, options.wait, start) {
         (Way::IsBusy, _) => {
             acquirer.staged(&key)?;
             acquirer.link.count(&key, Outcome::Busy);
@@ -99,10 +99,10 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
             acquirer.link.count(&key, Outcome::Busy);
             (key, entry, false)
         }
-        (Way::Asks, entry) => match acquirer.ask(key, None, terms, entry).await? {
+        (Way::Asks, entry) => match acquirer.ask(key, None, options, entry).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
-            Answer::Busy(found, mut entry) if terms.wait.can_wait() => {
-                is_known = found.log_obstacle(terms);
+            Answer::Busy(found, mut entry) if options.wait.can_wait() => {
+                is_known = found.log_obstacle(options);
                 entry.waits();
                 obstacle = found.obstacle;
                 (found.key, entry, true)

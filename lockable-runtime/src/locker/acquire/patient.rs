@@ -35,7 +35,7 @@ impl Patient<'_> {
     /// The call is pinned by its caller: a future that is moved in here would take its space twice.
     pub(super) async fn wait<T>(&self, mut call: Pin<&mut impl Future<Output = T>>) -> T {
         let patience = self.call.acquirer.link.reporting.waited_over;
-        let patience = patience.filter(|_| !self.call.terms.is_campaign);
+        let patience = patience.filter(|_| !self.call.options.is_campaign);
         let mut warnings = None;
         poll_fn(|cx| {
             let outcome = call.as_mut().poll(cx);
@@ -88,7 +88,7 @@ struct Occupant {
 impl Occupant {
     async fn of(Patient { call, key, awaited, .. }: &Patient<'_>) -> Self {
         let (link, key) = (&call.acquirer.link, *key);
-        let count = call.terms.permits.count().unwrap_or(1);
+        let count = call.options.permits.count().unwrap_or(1);
         let permits = || Family::with_key(key.clone());
         // A pause of permits is under each of them.
         let is_lock = *awaited == Awaited::Lock;
@@ -100,7 +100,7 @@ impl Occupant {
         let is_obstacle = found.as_ref().is_some_and(Holder::ends_by_itself);
         let (mut words, is_own) = match (&found, awaited) {
             (Some(holder), _) if is_lock || is_obstacle => {
-                let is_own = holder.is_own(call.terms.identity.as_ref());
+                let is_own = holder.is_own(call.options.identity.as_ref());
                 (holder.words(link.reporting.show(key)), is_own)
             }
             (_, Awaited::Lock) => ("the lock is free now".to_owned(), false),

@@ -30,25 +30,25 @@ use crate::waiters::Heard;
 /// # Cancel safety
 /// As of one lock.
 pub(super) async fn acquire_permit(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockError> {
-    let OneCall { acquirer, terms, .. } = call;
+    let OneCall { acquirer, options, .. } = call;
     let of_all = Family::of_permit(&key);
     let is_of_all = of_all.is_some();
     let family = of_all.unwrap_or_else(|| Family::with_key(key));
     let key = family.key().clone();
     acquirer.gate.check(&key)?;
-    let permits = terms.permits.count()?;
+    let permits = options.permits.count()?;
     let acquiring = async {
         let family = family.clone();
         if is_of_all {
             let number = LaneNumber::next_of_all();
             // Its places in the queue are to be next to each other, so it asks for them at once.
-            let asks = !terms.wait.can_wait();
+            let asks = !options.wait.can_wait();
             return in_line(call, Lane { family, number, permits }, asks).await;
         }
         in_lane(call, family, permits).await
     };
     let mut acquiring = pin!(acquiring);
-    if terms.wait == Wait::Never {
+    if options.wait == Wait::Never {
         return acquiring.await;
     }
     let awaited = if is_of_all { Awaited::AllPermits } else { Awaited::OnePermit };
@@ -57,11 +57,11 @@ pub(super) async fn acquire_permit(call: OneCall<'_>, key: LockKey) -> Result<Tr
 }
 
 async fn in_lane(call: OneCall<'_>, family: Family, permits: u8) -> Result<Tried, LockError> {
-    let OneCall { acquirer, terms, .. } = call;
+    let OneCall { acquirer, options, .. } = call;
     let lanes = acquirer.lanes.of(&family, permits);
     let free = lanes.try_enter();
     // A call that waited for its lane waits for a permit, too, most likely: it asks for its place at once.
-    let asks = free.is_some() || !terms.wait.can_wait();
+    let asks = free.is_some() || !options.wait.can_wait();
     let place = match free {
         None => {
             let entering = pin!(async { Ok(enter(call, family.key(), &lanes).await) });
@@ -82,21 +82,21 @@ async fn in_lane(call: OneCall<'_>, family: Family, permits: u8) -> Result<Tried
     }
 }
 
-/// Asks, if the call is not to wait at once, and waits in its line as the terms say.
+/// Asks, if the call is not to wait at once, and waits in its line as the options say.
 async fn in_line(call: OneCall<'_>, lane: Lane, asks: bool) -> Result<Tried, LockError> {
-    let OneCall { acquirer, terms, .. } = call;
+    let OneCall { acquirer, options, .. } = call;
     let line_key = LineKey::Lane(Arc::new(lane));
     let mut entry = acquirer.waiters.enter_alone(&line_key);
     if asks {
         entry.asks();
-        match acquirer.ask(line_key.key().clone(), line_key.lane(), terms, entry).await? {
+        match acquirer.ask(line_key.key().clone(), line_key.lane(), options, entry).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
-            Answer::Busy(found, entry) if !terms.wait.can_wait() => {
+            Answer::Busy(found, entry) if !options.wait.can_wait() => {
                 entry.ends(Heard::Busy);
                 return call.busy(found);
             }
             Answer::Busy(found, busy) => {
-                found.log_obstacle(terms);
+                found.log_obstacle(options);
                 entry = busy;
             }
         }
@@ -109,7 +109,7 @@ async fn in_line(call: OneCall<'_>, lane: Lane, asks: bool) -> Result<Tried, Loc
 /// A lane that others of this process are in, unless they are for too long.
 async fn enter(call: OneCall<'_>, key: &LockKey, lanes: &Arc<Lanes>) -> Option<Occupied> {
     let timer = |duration| call.acquirer.link.backend.timer(duration);
-    match call.terms.wait {
+    match call.options.wait {
         Wait::Forever => lanes.enter(timer).await,
         Wait::AtMost(limit) => {
             let rest = limit.saturating_sub(call.waited());

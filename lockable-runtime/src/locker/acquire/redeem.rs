@@ -7,7 +7,7 @@ use super::call::OneCall;
 use crate::hold::guard::LockGuard;
 use crate::telemetry::{self, Acquiring};
 use crate::types::error::LockError;
-use crate::types::options::Terms;
+use crate::types::options::Options;
 use crate::types::ticket::Ticket;
 
 /// Takes over the lock in one try, in the span of an acquisition.
@@ -20,11 +20,11 @@ use crate::types::ticket::Ticket;
 pub(crate) async fn redeem(
     acquirer: &Acquirer,
     ticket: &Ticket,
-    terms: &Terms,
+    options: &Options,
 ) -> Result<LockGuard, LockError> {
-    let call = OneCall { acquirer, terms, start: acquirer.link.backend.now() };
+    let call = OneCall { acquirer, options, start: acquirer.link.backend.now() };
     let acquiring = Acquiring::start(call.shown(ticket.key()));
-    let mut asking = Box::pin(acquirer.redeem(ticket, terms));
+    let mut asking = Box::pin(acquirer.redeem(ticket, options));
     match telemetry::inside(&acquiring.span, asking.as_mut()).await {
         Ok(guard) => Ok(guard.begin(acquiring)),
         Err(error) => {

@@ -18,7 +18,7 @@ use crate::lease::Lease;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
-use crate::types::options::{Begin, Terms, Wait};
+use crate::types::options::{Begin, Options, Wait};
 use crate::types::permit::{Family, MOST, Permits};
 use crate::types::slot::Slot;
 use crate::types::together::join_all;
@@ -26,36 +26,36 @@ use crate::types::together::join_all;
 /// How often a call begins that loses a lock while it waits for another.
 const ROUNDS: u32 = 5;
 
-/// Acquires the locks of all these keys; the terms begin when the last is there.
+/// Acquires the locks of all these keys; the options begin when the last is there.
 ///
 /// # Cancel safety
 /// It leaves nothing behind: what it has by then is released in the background.
 pub(crate) async fn acquire_all(
     acquirer: &Acquirer,
     keys: Vec<LockKey>,
-    terms: &Terms,
+    options: &Options,
 ) -> Result<Tried<LockSet>, LockError> {
     let mut in_order = keys.clone();
-    if terms.permits == Permits::OneLock {
+    if options.permits == Permits::OneLock {
         in_order.sort_unstable();
         in_order.dedup();
     }
     let start = acquirer.link.backend.now();
-    let part = Terms { begin: Begin::WithTheLast, ..terms.clone() };
-    let all = All { call: OneCall { acquirer, terms: &part, start }, keys: &in_order };
+    let part = Options { begin: Begin::WithTheLast, ..options.clone() };
+    let all = All { call: OneCall { acquirer, options: &part, start }, keys: &in_order };
     let guards = match all.rounds().await? {
         Tried::Granted(guards) => guards,
         Tried::Busy(busy) => return Ok(Tried::Busy(busy)),
     };
     for guard in &guards {
-        guard.begin_terms(terms);
+        guard.begin_options(options);
     }
     Ok(Tried::Granted(LockSet::new(guards, &keys)))
 }
 
 /// A call for several locks.
 struct All<'a> {
-    /// With the terms of one of the locks.
+    /// With the options of one of the locks.
     call: OneCall<'a>,
     /// In order, each once.
     keys: &'a [LockKey],
@@ -77,9 +77,9 @@ impl All<'_> {
     /// All of the locks, or none: those that were taken are released before any other outcome.
     async fn round(&self) -> Result<Tried<Vec<LockGuard>>, LockError> {
         let mut held = Vec::with_capacity(self.keys.len());
-        let busy = if self.call.terms.permits != Permits::OneLock {
+        let busy = if self.call.options.permits != Permits::OneLock {
             self.fill_with_permits(&mut held).await
-        } else if self.call.terms.wait.can_wait() {
+        } else if self.call.options.wait.can_wait() {
             self.fill(&mut held).await.map(|()| None)
         } else {
             self.fill_in_order(&mut held).await
@@ -105,7 +105,7 @@ impl All<'_> {
     /// calls that overlap, the one that holds the largest key meets no other: one of them has all of its locks.
     async fn fill_in_order(&self, held: &mut Vec<LockGuard>) -> Result<Option<Busy>, LockError> {
         for key in self.keys {
-            match self.one(key, self.call.terms).await? {
+            match self.one(key, self.call.options).await? {
                 Tried::Granted(guard) => held.push(guard),
                 Tried::Busy(busy) => return Ok(Some(busy)),
             }
@@ -135,7 +135,7 @@ impl All<'_> {
         if let [last] = rest {
             return Ok(Some(last.clone().into()));
         }
-        let once = Terms { wait: Wait::Never, ..self.call.terms.clone() };
+        let once = Options { wait: Wait::Never, ..self.call.options.clone() };
         let tries = rest.iter().map(|key| self.one(key, &once));
         let (mut busy, mut failed, mut behind) = (None, None, Vec::new());
         for tried in join_all(tries).await {
@@ -161,7 +161,7 @@ impl All<'_> {
     ) -> Result<Option<Busy>, LockError> {
         let Some((gate, permits)) = self.keys.split_first() else { return Ok(None) };
         let Some(family) = Family::of_gate(gate) else { return Ok(None) };
-        let at_gate = Terms { permits: Permits::OneLock, ..self.call.terms.clone() };
+        let at_gate = Options { permits: Permits::OneLock, ..self.call.options.clone() };
         let about = |error: LockError| error.with_key(family.key().as_str());
         let Tried::Granted(gate) = self.one(gate, &at_gate).await.map_err(about)? else {
             return Ok(Some(family.into_key().into()));
@@ -182,10 +182,10 @@ impl All<'_> {
         held: &mut Vec<LockGuard>,
     ) -> Result<Option<Busy>, LockError> {
         let count = u32::try_from(permits.len()).unwrap_or(u32::MAX);
-        let terms = Terms { permits: Permits::OneOf(count), ..self.call.terms.clone() };
+        let options = Options { permits: Permits::OneOf(count), ..self.call.options.clone() };
         let leases = Mutex::new(vec![gate.lease.clone()]);
         let one = async |permit| {
-            let tried = self.one(permit, &terms).await;
+            let tried = self.one(permit, &options).await;
             if let Ok(Tried::Granted(guard)) = &tried {
                 leases.lock().push(guard.lease.clone());
             }
@@ -215,12 +215,12 @@ impl All<'_> {
     /// Waits in the queue of one lock, as long as those that are held are.
     async fn wait_for(&self, key: &LockKey, held: &[LockGuard]) -> Result<LockGuard, LockError> {
         let leases = Mutex::new(held.iter().map(|guard| guard.lease.clone()).collect());
-        let tried = while_held(&leases, self.one(key, self.call.terms)).await??;
+        let tried = while_held(&leases, self.one(key, self.call.options)).await??;
         tried.granted().map_err(|busy| busy.error())
     }
 
-    async fn one(&self, key: &LockKey, terms: &Terms) -> Result<Tried, LockError> {
-        acquire(self.call.acquirer, key.clone(), terms, self.call.start).await
+    async fn one(&self, key: &LockKey, options: &Options) -> Result<Tried, LockError> {
+        acquire(self.call.acquirer, key.clone(), options, self.call.start).await
     }
 }
 

@@ -7,14 +7,14 @@ use super::*;
 use crate::backend::{Attempt, Link};
 use crate::lease::Loss;
 use crate::types::clock::tokio_time;
-use crate::types::options::{Terms, Ttl};
+use crate::types::options::{Options, Ttl};
 
 const KEY: LockKey = LockKey::from_static("k");
 const LINE: LineKey = LineKey::Lock(KEY);
 
 fn lease(key: &LockKey) -> Lease {
     let attempt = Arc::new(Attempt::drawn(key.clone(), Ttl::DEFAULT));
-    Lease::granted(attempt, &Terms::default(), Arc::new(Link::in_memory()))
+    Lease::granted(attempt, &Options::default(), Arc::new(Link::in_memory()))
 }
 
 impl Table {

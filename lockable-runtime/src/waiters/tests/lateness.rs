@@ -147,9 +147,9 @@ async fn questions_without_an_answer_in_time_let_others_be_asked() {
     slow.question_takes.store(3_600_000, Relaxed);
     let keys = (0..LOCKS).map(|n| LockKey::new(n.to_string()).unwrap());
     let lines: Vec<_> = keys.map(LineKey::Lock).collect();
-    let terms = Terms::default();
+    let options = Options::default();
     let entries: Vec<_> = lines.iter().map(|line| entry_in(&waiters, line.key())).collect();
-    let call = |(line, entry)| waiters.turn(line, (entry, &terms), Heard::Busy);
+    let call = |(line, entry)| waiters.turn(line, (entry, &options), Heard::Busy);
     let _calls: Vec<_> = lines.iter().zip(&entries).map(call).collect();
     settle().await;
     assert!(slow.questions.load(Relaxed) < LOCKS);

@@ -42,9 +42,9 @@ async fn turn(waiters: &Arc<Lines>) -> Turn {
 }
 
 async fn turn_of(waiters: &Arc<Lines>, fair: bool) -> Turn {
-    let (terms, entry) = (Terms { fair, ..Terms::default() }, entry(waiters));
+    let (options, entry) = (Options { fair, ..Options::default() }, entry(waiters));
     let limit = || waiters.link.backend.timer(Duration::from_secs(60));
-    let call = waiters.turn(&LINE, (&entry, &terms), Heard::Busy);
+    let call = waiters.turn(&LINE, (&entry, &options), Heard::Busy);
     within(limit, call).await.expect("no turn comes").unwrap()
 }
 
@@ -104,8 +104,8 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
     let (Way::Asks, mut trying) = waiters.enter(&KEY, Wait::Forever, tokio_time()) else {
         unreachable!("no other call is there")
     };
-    let (terms, entry) = (Terms::default(), entry(&waiters));
-    let _call = waiters.turn(&LINE, (&entry, &terms), Heard::Nothing);
+    let (options, entry) = (Options::default(), entry(&waiters));
+    let _call = waiters.turn(&LINE, (&entry, &options), Heard::Nothing);
     assert!(matches!(waiters.heard(&LINE), Heard::Nothing));
     trying.waits();
     assert!(matches!(waiters.heard(&LINE), Heard::Busy));
