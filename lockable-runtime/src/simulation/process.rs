@@ -306,7 +306,7 @@ impl Process {
         if !is_news || self.life.is_over() {
             return;
         }
-        self.world.count("failovers heard of");
+        self.world.count("failovers last_reply of");
         self.world.note(|_| format!("p{} moves to the next primary", self.number));
         self.epochs.begin(true);
         let left = mem::take(&mut *self.opened.lock().unwrap());
@@ -350,7 +350,7 @@ impl Process {
     fn hears_of_change(&self, key: &str) {
         let is_open = self.connections().iter().any(|connection| !connection.is_retired());
         if let Some(events) = self.events().filter(|_| is_open) {
-            self.world.count("changes heard");
+            self.world.count("changes last_reply");
             events.on_changed(key);
         }
     }

@@ -179,7 +179,9 @@ impl Rules {
             polled.broken.push("is polled after an operator has stopped it".to_owned());
         }
         if self.stop_by.get(&hold.owner).is_some_and(|end| *end < tokio_time()) {
-            polled.broken.push("is polled long after its process heard of the loss".to_owned());
+            polled
+                .broken
+                .push("is polled long after its process last_reply of the loss".to_owned());
         }
         polled
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::line::{Behind, Heard};
+use super::line::{Behind, LastReply};
 use super::lines::Lines;
 use super::table::{At, Entries, Held, Left, Role};
 use crate::lease::Lease;
@@ -40,29 +40,29 @@ impl Entry {
 
     /// The call asks from now on, and waited before.
     pub(crate) fn asks(&mut self) {
-        self.change(Role::Asks, Heard::Nothing, |entries| entries.asking += 1);
+        self.change(Role::Asks, LastReply::Nothing, |entries| entries.asking += 1);
     }
 
     /// The call waits from now on: it has asked, and another holder has the lock.
     pub(crate) fn waits(&mut self) {
-        self.change(Role::Waits, Heard::Busy, |entries| entries.waiting += 1);
+        self.change(Role::Waits, LastReply::Busy, |entries| entries.waiting += 1);
     }
 
-    /// The call has asked, and heard this.
-    pub(crate) fn ends(mut self, heard: Heard) {
-        self.change(Role::IsOver, heard, |_| {});
+    /// The call has asked, and this was the reply.
+    pub(crate) fn ends(mut self, last_reply: LastReply) {
+        self.change(Role::IsOver, last_reply, |_| {});
     }
 
     /// The call holds the lock from now on, with this lease, which is due then where it is renewed.
     pub(crate) fn holds(&mut self, lease: &Lease, due: Option<(Moment, Handle)>) {
         let schedule = due.map(|(due, home)| self.lines.renewals.schedule(lease, due, &home));
         let held = Held { number: self.at.number, lease: lease.clone(), schedule };
-        self.change(Role::Holds, Heard::Busy, |entries| entries.push(held));
+        self.change(Role::Holds, LastReply::Busy, |entries| entries.push(held));
     }
 
     /// The lock that it is about is known by now: a permit, of those of its lane.
     pub(crate) fn moves(&mut self, permit: &LockKey) {
-        self.change(Role::IsOver, Heard::Busy, |_| {});
+        self.change(Role::IsOver, LastReply::Busy, |_| {});
         self.at = self.lines.table.at(&LineKey::Lock(permit.clone()));
     }
 
@@ -78,7 +78,7 @@ impl Entry {
     }
 
     /// Changes the role, and wakes the calls that waited for the outcome of this one's try.
-    fn change(&mut self, role: Role, heard: Heard, begin: impl FnOnce(&mut Entries)) {
+    fn change(&mut self, role: Role, last_reply: LastReply, begin: impl FnOnce(&mut Entries)) {
         let from = mem::replace(&mut self.role, role);
         let Left { held, awaited } = self.lines.table.change(self.at, |entries| {
             let left = entries.leave(from, self.at.number);
@@ -87,7 +87,7 @@ impl Entry {
         });
         drop(held);
         if let Some(line) = awaited {
-            self.lines.on(&line, |line, now| line.tried(heard, now));
+            self.lines.on(&line, |line, now| line.tried(last_reply, now));
         }
     }
 }
@@ -97,7 +97,7 @@ impl Drop for Entry {
         // A guard that is dropped in a forked child keeps its entry; a call may be dropped there as well.
         let is_own = self.role == Role::Holds || !self.lines.link.is_inherited();
         if self.role != Role::IsOver && is_own {
-            self.change(Role::IsOver, Heard::Nothing, |_| {});
+            self.change(Role::IsOver, LastReply::Nothing, |_| {});
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::types::options::{Options, Wait};
 use crate::types::owner::Held;
 
 pub(crate) use self::entry::Entry;
-pub(crate) use self::line::{Granted, Heard, RECHECK_INTERVAL};
+pub(crate) use self::line::{Granted, LastReply, RECHECK_INTERVAL};
 pub(crate) use self::lines::Lines;
 pub(crate) use self::table::Way;
 pub(crate) use self::turn::Turn;
@@ -59,8 +59,8 @@ impl Lines {
     }
 
     /// What is known of the lock of this line where calls wait in it.
-    pub(crate) fn heard(&self, line: &LineKey) -> Heard {
-        self.look(line, |line| line.heard.clone()).unwrap_or(Heard::Nothing)
+    pub(crate) fn last_reply(&self, line: &LineKey) -> LastReply {
+        self.look(line, |line| line.last_reply.clone()).unwrap_or(LastReply::Nothing)
     }
 
     /// What has its lock without a holder, where calls wait in the line, by the latest answer to them.
@@ -70,7 +70,7 @@ impl Lines {
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.
     ///
-    /// The call may have heard something of the lock just now.
+    /// The call may bring a reply about the lock.
     ///
     /// # Cancel safety
     /// A waiter that is dropped leaves its line at once, and a turn that arrives while it leaves is passed
@@ -79,7 +79,7 @@ impl Lines {
         self: &'a Arc<Self>,
         line: &'a LineKey,
         (entry, options): (&Entry, &Options),
-        heard: Heard,
+        last_reply: LastReply,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
         let Options { ttl, fair: is_fair, label, .. } = *options;
@@ -88,9 +88,9 @@ impl Lines {
         let waiter = Waiter { number, ttl, is_fair, is_once, identity, label, answer: sender };
         self.on(line, |calls, now| {
             // Under the lock of the line: a try that ends later finds the call there.
-            let is_first = calls.len() == 0 && matches!(heard, Heard::Nothing);
+            let is_first = calls.len() == 0 && matches!(last_reply, LastReply::Nothing);
             let behind = if is_first { entry.behind(line, now) } else { Behind::Holder };
-            calls.joined(waiter, heard, behind, now);
+            calls.joined(waiter, last_reply, behind, now);
         });
         let place = Place { lines: self, line, number, is_over: false };
         // No async fn, which would store the arguments for as long as it waits.

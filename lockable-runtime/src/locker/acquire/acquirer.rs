@@ -23,7 +23,7 @@ use crate::types::owner::{Held, Origin, ReleasedBy};
 use crate::types::permit::{Lane, Permits};
 use crate::types::ticket::Ticket;
 use crate::types::token::Prefix;
-use crate::waiters::{Entry, Heard, Lines, Turn};
+use crate::waiters::{Entry, LastReply, Lines, Turn};
 
 /// What all calls of one locker acquire with.
 pub(crate) struct Acquirer {
@@ -116,7 +116,7 @@ impl Acquirer {
         let attempt = Arc::new(attempt.labeled(options.label));
         match Asked::new(self, &attempt).answer().await {
             Ok(Acquisition::Done) if options.once.is_some() => {
-                entry.ends(Heard::Busy);
+                entry.ends(LastReply::Busy);
                 Err(LockError::done(attempt.key.as_str(), "", ""))
             }
             Ok(Acquisition::Busy | Acquisition::Done) => {
@@ -134,7 +134,7 @@ impl Acquirer {
                 self.granted(&grant, attempt, options, entry).map(Answer::Granted)
             }
             Err(fault) => {
-                entry.ends(Heard::Fault(Box::new(fault.clone())));
+                entry.ends(LastReply::Fault(Box::new(fault.clone())));
                 Err(fault.about(&attempt.key, &self.link.reporting))
             }
         }

@@ -18,7 +18,7 @@ use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::line_key::LineKey;
 use crate::types::owner::Held;
-use crate::waiters::{Entry, Granted, Heard, RECHECK_INTERVAL, Turn};
+use crate::waiters::{Entry, Granted, LastReply, RECHECK_INTERVAL, Turn};
 
 /// A call that was granted this count of whole leases, each of which was over when the answer came, has
 /// too short a lease for its link. One may be lost while a process is paused.
@@ -31,7 +31,7 @@ pub(super) struct InLine<'a> {
     entry: Entry,
     /// Whether the call has asked by itself, and so found another holder.
     has_tried: bool,
-    /// How many leases were over when the call heard of them.
+    /// How many leases were over when the call received them.
     lost_turns: u32,
     /// What the call's own try has found, where that is no holder.
     obstacle: Option<Box<Holder>>,
@@ -70,22 +70,22 @@ impl<'a> InLine<'a> {
             return Err(self.busy(limit, None));
         }
         let line = self.line;
-        let (heard, obstacle) = {
+        let (last_reply, obstacle) = {
             let mut turns = pin!(self.turns());
             let timer = || acquirer.link.backend.timer(rest);
             if let Some(outcome) = within(timer, turns.as_mut()).await {
                 return outcome;
             }
             // Before the call leaves the line, which may be the end of it.
-            (acquirer.waiters.heard(line), acquirer.waiters.obstacle(line))
+            (acquirer.waiters.last_reply(line), acquirer.waiters.obstacle(line))
         };
-        if matches!(heard, Heard::Nothing) && !self.has_tried && !self.holds() {
+        if matches!(last_reply, LastReply::Nothing) && !self.has_tried && !self.holds() {
             return self.try_at_limit(limit).await;
         }
-        Err(self.at_limit(heard, obstacle, limit))
+        Err(self.at_limit(last_reply, obstacle, limit))
     }
 
-    /// The first try of a call that counted on those in line, who have heard nothing yet.
+    /// The first try of a call that counted on those in line, who have no reply yet.
     async fn try_at_limit(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
         let mut entry = self.entry.take();
         entry.asks();
@@ -95,7 +95,7 @@ impl<'a> InLine<'a> {
         match Box::pin(ask).await? {
             Answer::Granted(guard) => Ok(guard),
             Answer::Busy(busy, entry) => {
-                entry.ends(Heard::Busy);
+                entry.ends(LastReply::Busy);
                 Err(self.call.wait_limit_reached(&busy, limit))
             }
         }
@@ -107,10 +107,10 @@ impl<'a> InLine<'a> {
         let link = &acquirer.link;
         let waiting = Waiting::start(&link.backend, self.call.shown(self.line.key()));
         while self.lost_turns < LOST_TURNS {
-            let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
+            let last_reply = if self.has_heard() { LastReply::Busy } else { LastReply::Nothing };
             // The same from turn to turn: a call that lost one has its old place.
             let entry = (&self.entry, options);
-            let turn = acquirer.waiters.turn(self.line, entry, heard);
+            let turn = acquirer.waiters.turn(self.line, entry, last_reply);
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
             if let Some(guard) = self.begin(turn, &waiting) {
@@ -148,12 +148,17 @@ impl<'a> InLine<'a> {
     /// Busy only where that is known: a backend that gives no answer may have a free lock.
     ///
     /// See "What does a call return at its wait limit?" in DESIGN.md.
-    fn at_limit(&self, heard: Heard, obstacle: Option<Arc<Held>>, limit: Duration) -> LockError {
+    fn at_limit(
+        &self,
+        last_reply: LastReply,
+        obstacle: Option<Arc<Held>>,
+        limit: Duration,
+    ) -> LockError {
         let link = &self.call.acquirer.link;
-        let fault = match heard {
-            Heard::Fault(fault) if !self.holds() => *fault,
-            Heard::Nothing if self.lost_turns > 0 => Fault::too_late(),
-            Heard::Nothing if !self.holds() => {
+        let fault = match last_reply {
+            LastReply::Fault(fault) if !self.holds() => *fault,
+            LastReply::Nothing if self.lost_turns > 0 => Fault::too_late(),
+            LastReply::Nothing if !self.holds() => {
                 let message = format!("{}: no reply yet", link.backend.name());
                 Fault::new(LockErrorKind::Unavailable, message)
             }

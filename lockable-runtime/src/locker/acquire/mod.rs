@@ -20,7 +20,7 @@ use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::options::Options;
 use crate::types::permit::Permits;
-use crate::waiters::{Heard, Way};
+use crate::waiters::{LastReply, Way};
 
 mod acquirer;
 mod busy;
@@ -108,7 +108,7 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
                 (found.key, entry, true)
             }
             Answer::Busy(found, entry) => {
-                entry.ends(Heard::Busy);
+                entry.ends(LastReply::Busy);
                 return call.busy(found);
             }
         },

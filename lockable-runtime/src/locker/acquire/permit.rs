@@ -17,7 +17,7 @@ use crate::types::lanes::{Lanes, Occupied};
 use crate::types::line_key::LineKey;
 use crate::types::options::Wait;
 use crate::types::permit::{Family, Lane, LaneNumber};
-use crate::waiters::Heard;
+use crate::waiters::LastReply;
 
 /// Acquires one of the permits of the key, as [`acquire`](super::acquire) does for one lock.
 ///
@@ -92,7 +92,7 @@ async fn in_line(call: OneCall<'_>, lane: Lane, asks: bool) -> Result<Tried, Loc
         match acquirer.ask(line_key.key().clone(), line_key.lane(), options, entry).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
             Answer::Busy(found, entry) if !options.wait.can_wait() => {
-                entry.ends(Heard::Busy);
+                entry.ends(LastReply::Busy);
                 return call.busy(found);
             }
             Answer::Busy(found, busy) => {
@@ -136,7 +136,7 @@ mod tests {
     use crate::types::options::Ttl;
     use crate::types::reporting::Reporting;
 
-    /// Else no operator could stop its holder, and no change of its lock would be heard.
+    /// Else no operator could stop its holder, and no change of its lock would be reported.
     /// Method: the first lane of a process, whose number is that of the first permit, gets the second one.
     #[tokio::test(start_paused = true)]
     async fn a_permit_is_known_by_its_own_name() {

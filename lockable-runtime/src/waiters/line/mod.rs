@@ -13,7 +13,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::parts::{Actions, Behind, Ending, Granted, Heard, Waiter};
+pub(crate) use self::parts::{Actions, Behind, Ending, Granted, LastReply, Waiter};
 use self::parts::{Place, Turn};
 use crate::backend::{Attempt, Enqueued, Fault, Grant, Remaining};
 use crate::types::clock::Moment;
@@ -45,7 +45,7 @@ pub(crate) struct Line<C> {
     turn: Option<Turn>,
     /// What is neither, and has a question under way.
     leftovers: Vec<Place>,
-    pub(super) heard: Heard,
+    pub(super) last_reply: LastReply,
     /// Whether the backend has ever answered this line, or a call that joined it.
     was_answered: bool,
     /// Since when the backend has not answered.
@@ -81,8 +81,14 @@ impl<C> Line<C> {
         self.waiting.is_empty() && self.turn.is_none() && self.leftovers.is_empty()
     }
 
-    /// A call joins in the order of its number, and has heard this of the lock just now.
-    pub(crate) fn joined(&mut self, waiter: Waiter<C>, heard: Heard, behind: Behind, now: Moment) {
+    /// A call joins in the order of its number, with the last reply about the lock.
+    pub(crate) fn joined(
+        &mut self,
+        waiter: Waiter<C>,
+        last_reply: LastReply,
+        behind: Behind,
+        now: Moment,
+    ) {
         if self.waiting.is_empty() {
             self.due = Some(match behind {
                 // The holder of a turn passes it on, or queues the line again; if not, the line asks.
@@ -94,27 +100,27 @@ impl<C> Line<C> {
         let place = self.waiting.partition_point(|other| other.number < waiter.number);
         debug_assert!(self.waiting.get(place).is_none_or(|next| next.number > waiter.number));
         self.waiting.insert(place, waiter);
-        self.hears(heard);
+        self.hears(last_reply);
     }
 
     /// A try of another call has ended, which the line may have waited for: now it asks, whatever that try
     /// found.
-    pub(crate) fn tried(&mut self, heard: Heard, now: Moment) {
+    pub(crate) fn tried(&mut self, last_reply: LastReply, now: Moment) {
         if self.waiting.is_empty() {
             return;
         }
         if self.place.is_none() && self.turn.is_none() {
             self.due = Some(now);
         }
-        self.hears(heard);
+        self.hears(last_reply);
     }
 
-    /// A call has heard this of the lock just now.
-    fn hears(&mut self, heard: Heard) {
-        match heard {
-            Heard::Busy => self.answers(),
-            Heard::Fault(_) => self.heard = heard,
-            Heard::Nothing => {}
+    /// A call has this reply about the lock.
+    fn hears(&mut self, last_reply: LastReply) {
+        match last_reply {
+            LastReply::Busy => self.answers(),
+            LastReply::Fault(_) => self.last_reply = last_reply,
+            LastReply::Nothing => {}
         }
     }
 
@@ -211,7 +217,7 @@ impl<C> Line<C> {
         fault: &Fault,
         now: Moment,
     ) -> Actions<C> {
-        self.heard = Heard::Fault(Box::new(fault.clone()));
+        self.last_reply = LastReply::Fault(Box::new(fault.clone()));
         let since = *self.failing_since.get_or_insert(now);
         let leftover = attempt.filter(|attempt| self.is_leftover(attempt));
         let mut actions = leftover.map_or_else(Actions::default, Actions::withdraw);
@@ -227,7 +233,7 @@ impl<C> Line<C> {
 
     /// A connection to the server broke: what it said last may be over, and the next answer says what is.
     pub(crate) fn broken(&mut self, fault: &Fault) {
-        self.heard = Heard::Fault(Box::new(fault.clone()));
+        self.last_reply = LastReply::Fault(Box::new(fault.clone()));
     }
 
     /// The holder has finished: passes the turn of this attempt to the next call, if it may be.
@@ -401,7 +407,7 @@ impl<C> Line<C> {
 
     /// The backend answers: another holder has the lock, or this line.
     fn answers(&mut self) {
-        self.heard = Heard::Busy;
+        self.last_reply = LastReply::Busy;
         self.was_answered = true;
         self.failing_since = None;
     }
@@ -414,7 +420,7 @@ impl<C> Default for Line<C> {
             place: None,
             turn: None,
             leftovers: Vec::new(),
-            heard: Heard::Nothing,
+            last_reply: LastReply::Nothing,
             was_answered: false,
             failing_since: None,
             due: None,

@@ -16,7 +16,7 @@ const LENGTH: Duration = Duration::from_millis(5);
 
 /// What is known of a lock that a line waits for.
 #[derive(Clone, Debug)]
-pub(crate) enum Heard {
+pub(crate) enum LastReply {
     /// No answer has come yet.
     Nothing,
     /// Another holder has it, or this line was granted it.

@@ -149,7 +149,7 @@ async fn questions_without_an_answer_in_time_let_others_be_asked() {
     let lines: Vec<_> = keys.map(LineKey::Lock).collect();
     let options = Options::default();
     let entries: Vec<_> = lines.iter().map(|line| entry_in(&waiters, line.key())).collect();
-    let call = |(line, entry)| waiters.turn(line, (entry, &options), Heard::Busy);
+    let call = |(line, entry)| waiters.turn(line, (entry, &options), LastReply::Busy);
     let _calls: Vec<_> = lines.iter().zip(&entries).map(call).collect();
     settle().await;
     assert!(slow.questions.load(Relaxed) < LOCKS);

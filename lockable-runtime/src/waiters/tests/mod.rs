@@ -44,7 +44,7 @@ async fn turn(waiters: &Arc<Lines>) -> Turn {
 async fn turn_of(waiters: &Arc<Lines>, fair: bool) -> Turn {
     let (options, entry) = (Options { fair, ..Options::default() }, entry(waiters));
     let limit = || waiters.link.backend.timer(Duration::from_secs(60));
-    let call = waiters.turn(&LINE, (&entry, &options), Heard::Busy);
+    let call = waiters.turn(&LINE, (&entry, &options), LastReply::Busy);
     within(limit, call).await.expect("no turn comes").unwrap()
 }
 
@@ -105,10 +105,10 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
         unreachable!("no other call is there")
     };
     let (options, entry) = (Options::default(), entry(&waiters));
-    let _call = waiters.turn(&LINE, (&entry, &options), Heard::Nothing);
-    assert!(matches!(waiters.heard(&LINE), Heard::Nothing));
+    let _call = waiters.turn(&LINE, (&entry, &options), LastReply::Nothing);
+    assert!(matches!(waiters.last_reply(&LINE), LastReply::Nothing));
     trying.waits();
-    assert!(matches!(waiters.heard(&LINE), Heard::Busy));
+    assert!(matches!(waiters.last_reply(&LINE), LastReply::Busy));
 }
 
 /// The grant is published, and the call had subscribed before it asked.

@@ -32,8 +32,8 @@ impl Revoking for Redis {
             let text = revocations::written(&revocation);
             let slot = Slot::of(&revocation.key);
             let publish = Publish { channel: &channel, text: &text };
-            let heard = this.router.run(slot, &publish).await?.found;
-            Ok(match heard {
+            let receivers = this.router.run(slot, &publish).await?.found;
+            Ok(match receivers {
                 0 if this.topology().seats.are_shared() => Audience::Unknown,
                 0 => Audience::Silence,
                 _ => Audience::Listens,
@@ -88,11 +88,11 @@ impl Request for Publish<'_> {
     async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<u64, Failed> {
         let publish = Cmd::new().arg("PUBLISH").arg(self.channel).arg(self.text).to_owned();
         let count = Cmd::new().arg("PUBSUB").arg("NUMSUB").arg(self.channel).to_owned();
-        let [heard, counted] = connection.two([publish, count]).await?;
-        let heard = integer(&heard).map_err(|error| connection.failed(&error))?;
+        let [receivers, counted] = connection.two([publish, count]).await?;
+        let receivers = integer(&receivers).map_err(|error| connection.failed(&error))?;
         // Subscribers to a pattern receive it too. Without the right to count, they are taken for the process.
         let counted = <(String, u64)>::from_redis_value(counted);
-        Ok(counted.map_or(heard, |(_, count)| count.min(heard)))
+        Ok(counted.map_or(receivers, |(_, count)| count.min(receivers)))
     }
 }
 

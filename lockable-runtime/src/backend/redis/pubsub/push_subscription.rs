@@ -25,7 +25,7 @@ const MESSAGES: [PushKind; 2] = [PushKind::Message, PushKind::SMessage];
 /// not used any more.
 pub(crate) struct PushSubscription {
     driven: Driven,
-    heard: Arc<Pushes>,
+    received: Arc<Pushes>,
     channels: Channels,
 }
 
@@ -56,13 +56,13 @@ impl PushSubscription {
         changed: &Arc<Notify>,
         hear: impl Fn(&str) + Send + Sync + 'static,
     ) -> RedisResult<Self> {
-        let heard = Arc::new(Pushes { known: Mutex::default(), changed: Arc::clone(changed) });
-        let pushed = Arc::clone(&heard);
+        let received = Arc::new(Pushes { known: Mutex::default(), changed: Arc::clone(changed) });
+        let pushed = Arc::clone(&received);
         let driven = Driven::open_with_pushes(client, move |push| match text_of_message(&push) {
             Some(text) => hear(text),
             None => pushed.on(&push),
         });
-        Ok(Self { driven: driven.await?, heard, channels })
+        Ok(Self { driven: driven.await?, received, channels })
     }
 
     /// Sends the requests in one go; an error of the server's is one of the outcomes.
@@ -70,14 +70,14 @@ impl PushSubscription {
         &self,
         requests: &[ChannelRequest],
     ) -> Result<Vec<RedisResult<()>>, PushEnd> {
-        self.heard.known.lock().leaving = leaving(requests);
+        self.received.known.lock().leaving = leaving(requests);
         let mut pipeline = Pipeline::with_capacity(requests.len());
         for request in requests {
             request.add_to(self.channels, &mut pipeline);
         }
         let mut commands = self.driven.commands.clone();
         let replies = commands.send_packed_commands(&pipeline, 0, requests.len()).await;
-        self.heard.known.lock().leaving.clear();
+        self.received.known.lock().leaving.clear();
         let Ok(replies) = replies else { return Err(PushEnd::Broken) };
         let outcomes = requests.iter().zip(replies).map(|(request, reply)| request.outcome(reply));
         outcomes.collect::<Option<_>>().ok_or(PushEnd::Unsubscribed)
@@ -85,7 +85,7 @@ impl PushSubscription {
 
     /// Why it is not used any more, if it is not.
     pub(crate) fn end(&self) -> Option<PushEnd> {
-        self.heard.known.lock().end
+        self.received.known.lock().end
     }
 }
 
@@ -130,7 +130,7 @@ fn leaving(requests: &[ChannelRequest]) -> HashSet<String> {
     requests.iter().filter_map(channel).collect()
 }
 
-/// What the driver of a connection has heard.
+/// What the driver of a connection has received.
 struct Pushes {
     known: Mutex<Joined>,
     changed: Arc<Notify>,
@@ -224,18 +224,18 @@ mod tests {
 
     #[test]
     fn only_an_unasked_message_ends_a_subscription() {
-        let heard = Pushes { known: Mutex::default(), changed: Arc::default() };
+        let received = Pushes { known: Mutex::default(), changed: Arc::default() };
         let on = |kind: &str, channel: &str| match push(kind, channel) {
-            Value::Push { kind, data } => heard.on(&PushInfo { kind, data }),
+            Value::Push { kind, data } => received.on(&PushInfo { kind, data }),
             other => panic!("{other:?}"),
         };
-        heard.known.lock().leaving = leaving(&[ChannelRequest::Leave("a".to_owned())]);
+        received.known.lock().leaving = leaving(&[ChannelRequest::Leave("a".to_owned())]);
         on("ssubscribe", "b");
         on("sunsubscribe", "a");
-        assert_eq!(heard.known.lock().end, None);
+        assert_eq!(received.known.lock().end, None);
         on("sunsubscribe", "a");
-        assert_eq!(heard.known.lock().end, Some(PushEnd::Unsubscribed));
-        heard.on(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
-        assert_eq!(heard.known.lock().end, Some(PushEnd::Unsubscribed));
+        assert_eq!(received.known.lock().end, Some(PushEnd::Unsubscribed));
+        received.on(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
+        assert_eq!(received.known.lock().end, Some(PushEnd::Unsubscribed));
     }
 }

@@ -60,7 +60,7 @@ pub(crate) struct Reads {
 /// What those have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// Whatever happens to these locks from now on is heard of.
+    /// Whatever happens to these locks from now on is reported.
     Tracked,
     /// At least one of the locks is gone, and no one will hear of that.
     Gone,
@@ -146,7 +146,7 @@ mod tests {
     }
 
     /// What a push in the words of the protocol reports.
-    fn heard(bytes: &[u8]) -> Vec<String> {
+    fn invalidated(bytes: &[u8]) -> Vec<String> {
         let Ok(Value::Push { kind, data }) = ::redis::parse_redis_value(bytes) else { panic!() };
         let (noted, reports) = (Arc::<Noted>::default(), Reports::default());
         let events: Weak<Noted> = Arc::downgrade(&noted);
@@ -158,17 +158,17 @@ mod tests {
     #[test]
     fn a_push_names_keys_or_all_of_them() {
         let invalidate =
-            |keys: &str| heard(format!(">2\r\n$10\r\ninvalidate\r\n{keys}\r\n").as_bytes());
+            |keys: &str| invalidated(format!(">2\r\n$10\r\ninvalidate\r\n{keys}\r\n").as_bytes());
         assert_eq!(invalidate("*2\r\n$1\r\na\r\n$1\r\nb"), ["a", "b"]);
         assert_eq!(invalidate("_"), ["all: true"]);
         assert_eq!(invalidate("*0"), [""; 0]);
-        assert_eq!(heard(b">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"), [""; 0]);
+        assert_eq!(invalidated(b">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"), [""; 0]);
     }
 
     #[test]
     fn a_key_that_is_no_text_is_passed_over() {
         let push = b">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\n\xff\r\n$1\r\nb\r\n";
-        assert_eq!(heard(push), ["b"]);
+        assert_eq!(invalidated(push), ["b"]);
     }
 
     fn renewals(keys: &[&'static str], are_watched: bool) -> Vec<Renewal> {

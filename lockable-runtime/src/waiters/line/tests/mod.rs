@@ -59,30 +59,30 @@ impl Case {
     fn joins_for(&mut self, number: u64, name: &'static str, seconds: u64) {
         let ttl = Ttl::new("expire", Duration::from_secs(seconds)).unwrap();
         let waiter = Waiter { ttl, ..waiter(number, name, false) };
-        self.line.joined(waiter, Heard::Nothing, Behind::Holder, self.now);
+        self.line.joined(waiter, LastReply::Nothing, Behind::Holder, self.now);
     }
 
     fn joins_as(&mut self, number: u64, name: &'static str, is_fair: bool) {
         let waiter = waiter(number, name, is_fair);
-        self.line.joined(waiter, Heard::Nothing, Behind::Holder, self.now);
+        self.line.joined(waiter, LastReply::Nothing, Behind::Holder, self.now);
     }
 
     /// A call with `once` joins.
     fn joins_once(&mut self, number: u64, name: &'static str) {
         let waiter = Waiter { is_once: true, ..waiter(number, name, false) };
-        self.line.joined(waiter, Heard::Nothing, Behind::Holder, self.now);
+        self.line.joined(waiter, LastReply::Nothing, Behind::Holder, self.now);
     }
 
     /// A call joins that has tried, and found another holder.
     fn joins_after_try(&mut self, number: u64, name: &'static str) {
         let waiter = waiter(number, name, false);
-        self.line.joined(waiter, Heard::Busy, Behind::Holder, self.now);
+        self.line.joined(waiter, LastReply::Busy, Behind::Holder, self.now);
     }
 
     /// A call joins that waits for a try of another one.
     fn joins_behind_try(&mut self, number: u64, name: &'static str) {
         let waiter = waiter(number, name, false);
-        self.line.joined(waiter, Heard::Nothing, Behind::Try(DEADLINE), self.now);
+        self.line.joined(waiter, LastReply::Nothing, Behind::Try(DEADLINE), self.now);
     }
 
     /// The line asks about this attempt, or about the one it has a place for.

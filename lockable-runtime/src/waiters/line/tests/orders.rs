@@ -15,7 +15,7 @@ use super::store::Store;
 use crate::backend::Attempt;
 use crate::simulation::dice::Dice;
 use crate::types::clock::Moment;
-use crate::waiters::line::{Behind, Ending, Granted, Heard};
+use crate::waiters::line::{Behind, Ending, Granted, LastReply};
 
 /// How many orders are tried.
 const ORDERS: u64 = 20_000;
@@ -148,8 +148,9 @@ impl<'a> Order<'a> {
         process.new_call_joins(is_fair, behind, now);
         process.take_due();
         if ends {
-            let heard = if self.dice.chance(500) { Heard::Busy } else { Heard::Nothing };
-            self.processes[at].under_way.push(Packet::Tried(heard));
+            let last_reply =
+                if self.dice.chance(500) { LastReply::Busy } else { LastReply::Nothing };
+            self.processes[at].under_way.push(Packet::Tried(last_reply));
             self.count("tries that end");
         }
     }
@@ -267,7 +268,7 @@ impl<'a> Order<'a> {
                 process.hears(&wake_up);
                 self.count("messages");
             }
-            Packet::Tried(heard) => process.try_ends(heard, now),
+            Packet::Tried(last_reply) => process.try_ends(last_reply, now),
             Packet::Delivered(number, granted) => self.receives(at, number, granted),
         }
     }

@@ -9,11 +9,11 @@ use crate::types::clock::Moment;
 use crate::types::error::LockErrorKind;
 use crate::types::options::Ttl;
 use crate::types::owner::{Origin, OwnerToken};
-use crate::waiters::line::{Actions, Behind, Ending, Granted, Heard, Line, Waiter};
+use crate::waiters::line::{Actions, Behind, Ending, Granted, LastReply, Line, Waiter};
 
 /// What is under way, and arrives in any order.
 pub(super) enum Packet {
-    /// A question on its way to the store, and whether its answer will be heard.
+    /// A question on its way to the store, and whether its answer will arrive.
     Question(Arc<Attempt>, bool),
     Answer(Arc<Attempt>, Enqueued),
     /// No answer came in time.
@@ -23,12 +23,12 @@ pub(super) enum Packet {
     Withdrawal(Arc<Attempt>),
     /// A release of the background.
     Deferred(Arc<Attempt>),
-    /// The release of a turn, and whether its answer will be heard.
+    /// The release of a turn, and whether its answer will arrive.
     Release(Arc<Attempt>, Ending, bool),
     Released(Arc<Attempt>, Ending),
     Published(WakeUp),
-    /// A try that calls may wait for, and what it has heard.
-    Tried(Heard),
+    /// A try that calls may wait for, and its last reply.
+    Tried(LastReply),
     /// A turn that the call of this number has not received yet.
     Delivered(u64, Granted),
 }
@@ -86,13 +86,14 @@ impl Process {
             answer: number,
         };
         // Without a try to wait for, it has tried itself.
-        let heard = if matches!(behind, Behind::Holder) { Heard::Busy } else { Heard::Nothing };
-        self.line.joined(waiter, heard, behind, now);
+        let last_reply =
+            if matches!(behind, Behind::Holder) { LastReply::Busy } else { LastReply::Nothing };
+        self.line.joined(waiter, last_reply, behind, now);
         assert!(self.waiting.insert(number));
     }
 
-    pub(super) fn try_ends(&mut self, heard: Heard, now: Moment) {
-        self.line.tried(heard, now);
+    pub(super) fn try_ends(&mut self, last_reply: LastReply, now: Moment) {
+        self.line.tried(last_reply, now);
         self.take_due();
     }
 

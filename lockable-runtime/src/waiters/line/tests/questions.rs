@@ -36,7 +36,7 @@ fn a_queued_line_asks_when_the_holders_lease_ends() {
         let place = case.asks(&sent());
         assert!(is_nothing(&case.answered(&place, &Enqueued::Queued(remaining))));
         assert_eq!(case.due_in(), Some(Duration::from_millis(due)));
-        assert!(matches!(case.line.heard, Heard::Busy));
+        assert!(matches!(case.line.last_reply, LastReply::Busy));
     }
 }
 
@@ -165,7 +165,7 @@ fn a_line_asks_again_after_a_fault_and_gives_up_after_half_a_minute() {
         let now = case.after(after);
         assert!(is_nothing(&case.line.failed(Some(&place), &fault, now)));
         assert_eq!(case.due_in(), Some(RECHECK_INTERVAL / 5));
-        assert!(matches!(case.line.heard, Heard::Fault(_)));
+        assert!(matches!(case.line.last_reply, LastReply::Fault(_)));
     }
     let now = case.after(1);
     let actions = case.line.failed(Some(&place), &fault, now);
@@ -240,7 +240,7 @@ fn a_fault_of_a_leftover_withdraws_it() {
 #[test]
 fn what_a_newcomer_has_heard_is_known_to_the_line() {
     let mut case = case();
-    let heard = |case: &mut Case, number, heard| {
+    let last_reply = |case: &mut Case, number, last_reply| {
         let waiter = Waiter {
             number,
             ttl: Ttl::DEFAULT,
@@ -250,20 +250,20 @@ fn what_a_newcomer_has_heard_is_known_to_the_line() {
             label: Default::default(),
             answer: "",
         };
-        case.line.joined(waiter, heard, Behind::Holder, case.now);
+        case.line.joined(waiter, last_reply, Behind::Holder, case.now);
     };
-    heard(&mut case, 0, Heard::Nothing);
-    assert!(matches!(case.line.heard, Heard::Nothing));
-    heard(&mut case, 1, Heard::Fault(Box::new(Fault::unavailable("no answer"))));
-    assert!(matches!(case.line.heard, Heard::Fault(_)));
-    heard(&mut case, 2, Heard::Nothing);
-    assert!(matches!(case.line.heard, Heard::Fault(_)));
-    heard(&mut case, 3, Heard::Busy);
-    assert!(matches!(case.line.heard, Heard::Busy));
+    last_reply(&mut case, 0, LastReply::Nothing);
+    assert!(matches!(case.line.last_reply, LastReply::Nothing));
+    last_reply(&mut case, 1, LastReply::Fault(Box::new(Fault::unavailable("no answer"))));
+    assert!(matches!(case.line.last_reply, LastReply::Fault(_)));
+    last_reply(&mut case, 2, LastReply::Nothing);
+    assert!(matches!(case.line.last_reply, LastReply::Fault(_)));
+    last_reply(&mut case, 3, LastReply::Busy);
+    assert!(matches!(case.line.last_reply, LastReply::Busy));
 }
 
-fn fault() -> Heard {
-    Heard::Fault(Box::new(Fault::unavailable("no answer")))
+fn fault() -> LastReply {
+    LastReply::Fault(Box::new(Fault::unavailable("no answer")))
 }
 
 #[test]
@@ -271,21 +271,21 @@ fn a_line_behind_a_try_asks_after_a_deadline() {
     let mut case = case();
     case.joins_behind_try(0, "first");
     assert_eq!(case.due_in(), Some(DEADLINE));
-    assert!(matches!(case.line.heard, Heard::Nothing));
+    assert!(matches!(case.line.last_reply, LastReply::Nothing));
     let place = case.asks(&sent());
     assert!(is_nothing(&case.answered(&place, &BUSY)));
 }
 
 #[test]
 fn a_line_asks_at_once_when_a_try_ends() {
-    for heard in [Heard::Nothing, Heard::Busy, fault()] {
+    for last_reply in [LastReply::Nothing, LastReply::Busy, fault()] {
         let mut case = case();
         case.joins_behind_try(0, "first");
         case.joins_behind_try(1, "second");
         let now = case.after(100);
-        case.line.tried(heard.clone(), now);
+        case.line.tried(last_reply.clone(), now);
         assert_eq!(case.due_in(), Some(Duration::ZERO));
-        assert_eq!(mem::discriminant(&case.line.heard), mem::discriminant(&heard));
+        assert_eq!(mem::discriminant(&case.line.last_reply), mem::discriminant(&last_reply));
     }
 }
 
@@ -294,7 +294,7 @@ fn a_line_asks_at_once_when_a_try_ends() {
 fn a_call_that_tried_comes_before_those_behind_it() {
     let mut case = case();
     case.joins_behind_try(1, "second");
-    case.line.tried(Heard::Busy, case.now);
+    case.line.tried(LastReply::Busy, case.now);
     case.joins(0, "first");
     let place = case.asks(&sent());
     assert_eq!(delivered(&case.granted(&place)), Some("first"));
@@ -305,11 +305,11 @@ fn a_try_that_ends_asks_no_second_question() {
     let mut case = case();
     case.joins_behind_try(0, "first");
     let place = case.asks(&sent());
-    case.line.tried(Heard::Busy, case.now);
+    case.line.tried(LastReply::Busy, case.now);
     assert_eq!(case.due_in(), None, "a question is under way");
     assert!(is_nothing(&case.answered(&place, &BUSY)));
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
-    case.line.tried(Heard::Busy, case.now);
+    case.line.tried(LastReply::Busy, case.now);
     assert_eq!(case.due_in(), None, "it is queued");
 }
 
@@ -332,5 +332,5 @@ fn a_try_that_no_call_waits_for_is_forgotten() {
     case.line.due = None;
     case.line.tried(fault(), case.now);
     assert!(case.line.is_over() && case.due_in().is_none());
-    assert!(matches!(case.line.heard, Heard::Nothing));
+    assert!(matches!(case.line.last_reply, LastReply::Nothing));
 }

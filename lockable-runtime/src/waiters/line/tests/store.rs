@@ -17,14 +17,14 @@ pub(super) struct Store {
     memory: Arc<Memory>,
     /// One for each process.
     pub(super) origins: [Origin; 2],
-    heard: [Arc<Heard>; 2],
+    last_reply: [Arc<LastReply>; 2],
 }
 
 /// The wake-ups that were published to one process, and are under way.
 #[derive(Default)]
-struct Heard(Mutex<Vec<WakeUp>>);
+struct LastReply(Mutex<Vec<WakeUp>>);
 
-impl Events for Heard {
+impl Events for LastReply {
     fn on_wake_up(&self, wake_up: WakeUp) {
         self.0.lock().unwrap().push(wake_up);
     }
@@ -34,12 +34,12 @@ impl Store {
     pub(super) fn open() -> Self {
         let memory = Memory::open("").unwrap();
         let origins = [Origin::draw().unwrap(), Origin::draw().unwrap()];
-        let heard: [Arc<Heard>; 2] = Default::default();
-        for (origin, heard) in origins.iter().zip(&heard) {
-            let listener: Weak<Heard> = Arc::downgrade(heard);
+        let last_reply: [Arc<LastReply>; 2] = Default::default();
+        for (origin, last_reply) in origins.iter().zip(&last_reply) {
+            let listener: Weak<LastReply> = Arc::downgrade(last_reply);
             memory.report_to(*origin, listener);
         }
-        Self { memory, origins, heard }
+        Self { memory, origins, last_reply }
     }
 
     pub(super) fn enqueue(&self, attempt: &Arc<Attempt>) -> Enqueued {
@@ -83,7 +83,7 @@ impl Store {
 
     /// The wake-ups that were published to a process since the last time.
     pub(super) fn published(&self, process: usize) -> Vec<WakeUp> {
-        std::mem::take(&mut *self.heard[process].0.lock().unwrap())
+        std::mem::take(&mut *self.last_reply[process].0.lock().unwrap())
     }
 }
 
