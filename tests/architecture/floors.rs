@@ -36,7 +36,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("telemetry", "mod acquiring leading holding releasing counters no_counters span"),
     (
         "backend",
-        "url link slow memory redis events mod administration revoking grant attempt min_hold epochs fault",
+        "url context slow memory redis events mod administration revoking grant attempt min_hold epochs fault",
     ),
     ("backend/memory", "outside listing nodes revoking permits mod change state"),
     (

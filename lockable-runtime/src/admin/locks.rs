@@ -14,7 +14,7 @@ use futures_core::Stream;
 use tokio::time::Sleep;
 
 use super::held::HeldLock;
-use crate::backend::{Fault, Link, Page, Reply, Rest};
+use crate::backend::{BackendContext, Fault, Page, Reply, Rest};
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::namespace::Namespace;
@@ -26,7 +26,7 @@ use crate::types::selection::Selection;
 /// It is a [`Stream`]. Without a library for streams, use [`next`](Locks::next).
 #[must_use = "nothing is listed until the first lock is requested"]
 pub struct Locks {
-    link: Arc<Link>,
+    context: Arc<BackendContext>,
     prefix: String,
     namespace: Namespace,
     glob: String,
@@ -58,9 +58,9 @@ enum State {
 }
 
 impl Locks {
-    pub(super) fn new(link: Arc<Link>, prefix: String, namespace: Namespace) -> Self {
+    pub(super) fn new(context: Arc<BackendContext>, prefix: String, namespace: Namespace) -> Self {
         Self {
-            link,
+            context,
             prefix,
             namespace,
             glob: "*".to_owned(),
@@ -114,7 +114,7 @@ impl Locks {
 
     fn start(&self) -> Result<State, LockError> {
         let selection = Selection::new(&self.prefix, &self.glob, &self.namespace);
-        let backend = self.link.backend_here()?;
+        let backend = self.context.backend_here()?;
         Ok(State::Asking(backend.sweep(selection), backend.now()))
     }
 
@@ -124,22 +124,22 @@ impl Locks {
         self.scanned = self.scanned.saturating_add(page.scanned);
         for seen in page.seen {
             if self.listed.insert(self.hashes.hash_one(seen.key.as_str())) {
-                self.found.push_back(HeldLock::of(seen, &self.prefix, &self.link.reporting));
+                self.found.push_back(HeldLock::of(seen, &self.prefix, &self.context.reporting));
             }
         }
         let Some(rest) = page.rest else { return State::End };
-        let took = self.link.backend.now().since(asked);
+        let took = self.context.backend.now().since(asked);
         match self.pace {
             Pace::Gentle if !took.is_zero() => {
                 let pause = took.saturating_mul(PAUSE).min(LONGEST_PAUSE);
-                State::Pausing(Box::pin(self.link.backend.timer(pause)), rest)
+                State::Pausing(Box::pin(self.context.backend.timer(pause)), rest)
             }
             Pace::Gentle | Pace::Fast => State::Ready(rest),
         }
     }
 
     fn asking(&self, rest: Rest) -> State {
-        let now = self.link.backend.now();
+        let now = self.context.backend.now();
         State::Asking(rest(), now)
     }
 }
@@ -196,7 +196,7 @@ impl fmt::Debug for Locks {
             .field("prefix", &self.prefix)
             .field(
                 "matching",
-                &DisplayKey::new(&self.glob, self.link.reporting.redacts_keys).text(),
+                &DisplayKey::new(&self.glob, self.context.reporting.redacts_keys).text(),
             )
             .field("pace", &self.pace)
             .finish_non_exhaustive()
@@ -212,13 +212,13 @@ mod tests {
     async fn behind_a_page(mut listing: Locks, took: Duration) -> State {
         let rest = || -> Reply<Page> { Box::pin(std::future::pending()) };
         let page = Page { seen: Vec::new(), scanned: 0, fault: None, rest: Some(Box::new(rest)) };
-        let asked = listing.link.backend.now();
+        let asked = listing.context.backend.now();
         tokio::time::advance(took).await;
         listing.turn(page, asked)
     }
 
     fn listing() -> Locks {
-        Locks::new(Arc::new(Link::in_memory()), String::new(), Namespace::default())
+        Locks::new(Arc::new(BackendContext::in_memory()), String::new(), Namespace::default())
     }
 
     #[tokio::test(start_paused = true)]

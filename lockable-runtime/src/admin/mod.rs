@@ -33,7 +33,7 @@ pub use self::locks::Locks;
 pub use self::process::Process;
 pub use self::revoke::{Forced, Revoked};
 pub use self::waiter::Waiter;
-use crate::backend::{Fault, Link};
+use crate::backend::{BackendContext, Fault};
 use crate::types::error::LockError;
 pub use crate::types::id::{HolderId, IdError, ProcessId};
 use crate::types::key::LockKey;
@@ -52,14 +52,14 @@ mod waiter;
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct Admin {
-    link: Arc<Link>,
+    context: Arc<BackendContext>,
     prefix: String,
     namespace: Namespace,
 }
 
 impl Admin {
-    pub(crate) fn new(link: Arc<Link>, prefix: String, namespace: Namespace) -> Self {
-        Self { link, prefix, namespace }
+    pub(crate) fn new(context: Arc<BackendContext>, prefix: String, namespace: Namespace) -> Self {
+        Self { context, prefix, namespace }
     }
 
     /// Returns the locker's prefix, with which the keys of the locks begin.
@@ -110,7 +110,7 @@ impl Admin {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub fn locks(&self) -> Locks {
-        Locks::new(Arc::clone(&self.link), self.prefix.clone(), self.namespace.clone())
+        Locks::new(Arc::clone(&self.context), self.prefix.clone(), self.namespace.clone())
     }
 
     /// Returns the lock of this key with its holder, as a listing shows it; `None` when it has no holder.
@@ -148,16 +148,16 @@ impl Admin {
     /// ```
     pub async fn holder(&self, key: impl AsRef<str>) -> Result<Option<HeldLock>, LockError> {
         let key = self.key(key.as_ref())?;
-        let seen = self.link.backend_here()?.look(key.clone()).await;
-        let seen = seen.map_err(|fault| fault.about(&key, &self.link.reporting))?;
+        let seen = self.context.backend_here()?.look(key.clone()).await;
+        let seen = seen.map_err(|fault| fault.about(&key, &self.context.reporting))?;
         let Some(mut seen) = seen else { return Ok(None) };
         // A user who may not read the queue gets its length.
         if seen.queued > 0
-            && let Ok(queue) = self.link.backend.queue(key).await
+            && let Ok(queue) = self.context.backend.queue(key).await
         {
             seen.queued = queue.iter().filter(|queued| queued.waits()).count();
         }
-        Ok(Some(HeldLock::of(seen, &self.prefix, &self.link.reporting)))
+        Ok(Some(HeldLock::of(seen, &self.prefix, &self.context.reporting)))
     }
 
     /// Returns the queue of this key's lock, the next waiter first.
@@ -186,8 +186,8 @@ impl Admin {
     /// ```
     pub async fn queue(&self, key: impl AsRef<str>) -> Result<Vec<Waiter>, LockError> {
         let key = self.key(key.as_ref())?;
-        let queued = self.link.backend_here()?.queue(key.clone()).await;
-        let queued = queued.map_err(|fault| fault.about(&key, &self.link.reporting))?;
+        let queued = self.context.backend_here()?.queue(key.clone()).await;
+        let queued = queued.map_err(|fault| fault.about(&key, &self.context.reporting))?;
         Ok(queued.iter().map(Waiter::of).collect())
     }
 
@@ -203,8 +203,8 @@ impl Admin {
     #[doc(hidden)]
     pub async fn changes(&self, key: impl AsRef<str>) -> Result<Option<Changes>, LockError> {
         let key = self.key(key.as_ref())?;
-        let changes = self.link.backend_here()?.changes(key.clone()).await;
-        let changes = changes.map_err(|fault| fault.about(&key, &self.link.reporting))?;
+        let changes = self.context.backend_here()?.changes(key.clone()).await;
+        let changes = changes.map_err(|fault| fault.about(&key, &self.context.reporting))?;
         Ok(changes.map(Changes::new))
     }
 
@@ -248,7 +248,7 @@ impl Admin {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn processes(&self) -> Result<Vec<Process>, LockError> {
-        let clients = self.link.backend_here()?.clients().await;
+        let clients = self.context.backend_here()?.clients().await;
         clients.map(Process::all_of).map_err(Fault::into_error)
     }
 
@@ -263,7 +263,7 @@ impl Admin {
     /// The call only reads, so dropping the future changes nothing.
     #[doc(hidden)]
     pub async fn count(&self) -> Result<u64, LockError> {
-        self.link.backend_here()?.size().await.map_err(Fault::into_error)
+        self.context.backend_here()?.size().await.map_err(Fault::into_error)
     }
 
     /// Returns how far the server's clock is from that of this machine, in either direction; `None` in memory.
@@ -279,19 +279,19 @@ impl Admin {
     /// The call only reads, so dropping the future changes nothing.
     #[doc(hidden)]
     pub async fn clock_difference(&self) -> Result<Option<Duration>, LockError> {
-        self.link.backend_here()?.clock_difference().await.map_err(Fault::into_error)
+        self.context.backend_here()?.clock_difference().await.map_err(Fault::into_error)
     }
 
     fn key(&self, name: &str) -> Result<LockKey, LockError> {
         let key = self.namespace.held(&self.prefix, name);
-        key.map_err(|error| self.link.reporting.redact(error))
+        key.map_err(|error| self.context.reporting.redact(error))
     }
 }
 
 impl fmt::Debug for Admin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Admin")
-            .field("backend", &self.link.backend.name())
+            .field("backend", &self.context.backend.name())
             .field("prefix", &self.prefix)
             .finish_non_exhaustive()
     }

@@ -80,9 +80,9 @@ impl Admin {
     #[doc(hidden)]
     pub async fn come_first(&self, key: impl AsRef<str>) -> Result<bool, LockError> {
         let key = self.key(key.as_ref())?;
-        let backend = self.link.backend_here()?;
+        let backend = self.context.backend_here()?;
         let moved = backend.advance(key.clone(), ProcessId::current()?).await;
-        moved.map_err(|fault| fault.about(&key, &self.link.reporting))
+        moved.map_err(|fault| fault.about(&key, &self.context.reporting))
     }
 
     /// The lock has this owner token, and gets that of the pause.
@@ -91,10 +91,10 @@ impl Admin {
         pause: &Arc<Attempt>,
         owner: &str,
     ) -> Result<Release, Fault> {
-        let link = &self.link;
+        let context = &self.context;
         let held = Attempt::owned(pause.key.clone(), pause.ttl, OwnerToken::received(owner));
-        let transfer = link.backend.transfer(Arc::new(held), Arc::clone(pause));
-        link.ask(Slot::of(&pause.key), transfer).await.map(|found| match found {
+        let transfer = context.backend.transfer(Arc::new(held), Arc::clone(pause));
+        context.ask(Slot::of(&pause.key), transfer).await.map(|found| match found {
             Renewed::Held => Release::Released,
             Renewed::Absent => Release::Absent,
             Renewed::Taken => Release::Taken,
@@ -109,7 +109,7 @@ impl Admin {
         text.ok_or_else(|| {
             let error = LockError::new(LockErrorKind::InvalidOption, NO_TEXT)
                 .advise("take it away without a pause");
-            self.link.reporting.redact(error.with_key(held.key().as_str()))
+            self.context.reporting.redact(error.with_key(held.key().as_str()))
         })
     }
 }

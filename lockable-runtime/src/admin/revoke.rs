@@ -83,7 +83,7 @@ impl Admin {
         grace: Duration,
     ) -> Result<Revoked, LockError> {
         let reason = Reason::new(reason.as_ref());
-        let backend = self.link.backend_here()?;
+        let backend = self.context.backend_here()?;
         if held.holder().kind() == HolderKind::Ticket {
             return self.free(held).await;
         }
@@ -164,7 +164,7 @@ impl Admin {
         reason: &Reason,
         pause: Option<&Arc<Attempt>>,
     ) -> Result<Forced, LockError> {
-        self.link.usable_here()?;
+        self.context.usable_here()?;
         let Some(owner) = &held.owner else { return Err(self.no_lock(held)) };
         // The message is the first, or its holder would hear from client tracking that the lock was deleted.
         // The lock is taken away, whether its holder hears of it now or later.
@@ -188,10 +188,10 @@ impl Admin {
 
     /// Releases the lock of a ticket: no one is at work that could be asked.
     async fn free(&self, held: &HeldLock) -> Result<Revoked, LockError> {
-        let start = self.link.backend.now();
+        let start = self.context.backend.now();
         let Some(owner) = &held.owner else { return Ok(Revoked::Changed) };
         let found = self.take(held, owner.clone().into_bytes(), None).await?;
-        let after = self.link.backend.now().since(start);
+        let after = self.context.backend.now().since(start);
         Ok(if found == Release::Released { Revoked::Released { after } } else { Revoked::Changed })
     }
 
@@ -201,10 +201,10 @@ impl Admin {
         owner: Vec<u8>,
         pause: Option<&Arc<Attempt>>,
     ) -> Result<Release, LockError> {
-        let link = &self.link;
+        let context = &self.context;
         let key = held.key();
         let taken = match pause {
-            None => link.ask(Slot::of(key), link.backend.force(key.clone(), owner)).await,
+            None => context.ask(Slot::of(key), context.backend.force(key.clone(), owner)).await,
             Some(pause) => self.leave_to(pause, &self.text_of(held, owner)?).await,
         };
         taken.map_err(|fault| self.fault(held, fault))
@@ -222,15 +222,16 @@ impl Admin {
         };
         let key = held.key().clone();
         let reason = reason.clone();
-        let link = &self.link;
+        let context = &self.context;
         let slot = Slot::of(&key);
-        let sent = link.ask(slot, link.backend.send(Revocation { verb, owner, key, reason })).await;
+        let sent =
+            context.ask(slot, context.backend.send(Revocation { verb, owner, key, reason })).await;
         sent.map_err(|fault| self.fault(held, fault))
     }
 
     /// What is under the key now.
     async fn seen(&self, held: &HeldLock) -> Result<Option<Seen>, LockError> {
-        let seen = self.link.backend.look(held.key().clone()).await;
+        let seen = self.context.backend.look(held.key().clone()).await;
         seen.map_err(|fault| self.fault(held, fault))
     }
 
@@ -244,13 +245,13 @@ impl Admin {
     }
 
     fn fault(&self, held: &HeldLock, fault: Fault) -> LockError {
-        fault.about(held.key(), &self.link.reporting)
+        fault.about(held.key(), &self.context.reporting)
     }
 
     pub(super) fn no_lock(&self, held: &HeldLock) -> LockError {
         let message = "the key holds data that is no lock; it was not changed";
         let error = LockError::new(LockErrorKind::WrongType, message);
-        self.link.reporting.redact(error.with_key(held.key().as_str()))
+        self.context.reporting.redact(error.with_key(held.key().as_str()))
     }
 }
 
@@ -322,7 +323,7 @@ fn is_kept_of(owner: &str, now: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Link;
+    use crate::backend::BackendContext;
     use crate::types::clock::tokio_time;
     use crate::types::key::LockKey;
     use crate::types::namespace::Namespace;
@@ -345,12 +346,12 @@ mod tests {
     /// Goal: a holder whose process is gone is not waited for as long as one that listens.
     #[tokio::test(start_paused = true)]
     async fn a_process_that_does_not_listen_is_waited_for_three_seconds() {
-        let link = Arc::new(Link::in_memory());
-        let admin = Admin::new(Arc::clone(&link), String::new(), Namespace::default());
+        let context = Arc::new(BackendContext::in_memory());
+        let admin = Admin::new(Arc::clone(&context), String::new(), Namespace::default());
         let key = LockKey::prefixed("", "k").unwrap();
         let owner = OwnerToken::draw(None).unwrap();
         let attempt = Arc::new(Attempt::owned(key, Ttl::MAX, owner));
-        link.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
+        context.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
         let held = admin.holder("k").await.unwrap().unwrap();
         for (grace, waits) in [(60, 3), (1, 1)] {
             let begun = tokio_time();

@@ -111,7 +111,7 @@ impl<K: Called> Call<K> {
 
     fn checked(self) -> Result<LockRequest<K::Keys>, LockError> {
         let locker = self.locker.map_or_else(default_locker, Ok)?;
-        let key = self.key.map_err(|error| locker.link().reporting.redact(error))?;
+        let key = self.key.map_err(|error| locker.context().reporting.redact(error))?;
         let prefix = self.prefix.unwrap_or(locker.prefix());
         let request = key.request(&locker, prefix, self.options);
         Ok(match self.expire {

@@ -17,12 +17,12 @@ use crate::types::slot::Slot;
 
 mod administration;
 mod attempt;
+mod context;
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "a store in memory is never left"))]
 pub(crate) mod epochs;
 mod events;
 mod fault;
 mod grant;
-mod link;
 mod memory;
 mod min_hold;
 #[cfg(feature = "redis")]
@@ -34,12 +34,12 @@ mod url;
 
 pub(crate) use administration::{Administration, Client, Page, Queued, Rest, Seen};
 pub(crate) use attempt::{Attempt, Release};
+pub(crate) use context::{BackendContext, Outcome, Question, Stage};
 #[cfg(feature = "redis")]
 pub(crate) use epochs::Epoch;
 pub(crate) use events::{Events, WakeUp};
 pub(crate) use fault::{Fault, Reply};
 pub(crate) use grant::{Grant, Reserved};
-pub(crate) use link::{Link, Outcome, Question, Stage};
 pub(crate) use memory::Memory;
 #[cfg(lockable_internals)]
 pub use memory::MemoryStore;

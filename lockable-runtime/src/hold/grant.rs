@@ -90,19 +90,19 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::backend::{Attempt, Link};
+    use crate::backend::{Attempt, BackendContext};
     use crate::types::key::LockKey;
     use crate::types::options::{Options, Ttl};
 
     #[tokio::test(start_paused = true)]
     async fn of_several_leases_the_first_to_end_is_noticed() {
         for [first, second, third] in [[20, 60, 60], [60, 20, 60], [60, 60, 20]] {
-            let link = Arc::new(Link::in_memory());
+            let context = Arc::new(BackendContext::in_memory());
             let lease = |key, seconds| {
                 let ttl = Ttl::new("expire", Duration::from_secs(seconds)).unwrap();
                 let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
                 let options = Options { ttl, ..Options::default() };
-                Lease::granted(attempt, &options, Arc::clone(&link))
+                Lease::granted(attempt, &options, Arc::clone(&context))
             };
             let leases = [lease("a", first), lease("b", second), lease("c", third)];
             let error = first_lost(leases.iter()).await;

@@ -141,7 +141,7 @@ impl LockGuard {
     /// # Cancel safety
     /// When the future is dropped, the release continues in the background.
     pub async fn release(mut self) -> Result<(), LockError> {
-        if self.lease.link().is_inherited() {
+        if self.lease.context().is_inherited() {
             return Err(self.lease.lost_error(Loss::Forked));
         }
         match self.try_release().await {
@@ -221,7 +221,7 @@ impl LockGuard {
                 let mut release = Box::pin(turn.release());
                 telemetry::releasing(self.lease.shown_key(), release.as_mut()).await
             }
-            None => try_release(self.lease.link(), self.lease.attempt()).await,
+            None => try_release(self.lease.context(), self.lease.attempt()).await,
         };
         if outcome.is_ok() {
             self.duty = None;
@@ -304,7 +304,7 @@ impl LockGuard {
 impl Drop for LockGuard {
     fn drop(&mut self) {
         if self.duty.is_some() {
-            if self.lease.link().is_inherited() {
+            if self.lease.context().is_inherited() {
                 return self.leave_to_parent();
             }
             if let Some(ticket) = self.passing.take().filter(|ticket| ticket.sent_at().is_some()) {

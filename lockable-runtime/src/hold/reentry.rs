@@ -33,7 +33,7 @@ pub(crate) fn holding<'a, R>(
 /// That is what runs inside of the body's polls. Siblings in `join!` and `select!`, and spawned
 /// tasks, are none. A body that continues without its lock may ask for it again.
 pub(crate) fn holds(store: &str, is_it: impl Fn(&LockKey) -> bool) -> bool {
-    let is_this = |lease: &&Lease| is_it(lease.key()) && lease.link().backend.store() == store;
+    let is_this = |lease: &&Lease| is_it(lease.key()) && lease.context().backend.store() == store;
     let these = |held: &RefCell<Vec<Lease>>| -> Vec<Lease> {
         held.borrow().iter().filter(is_this).cloned().collect()
     };
@@ -63,7 +63,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::backend::{Attempt, Link};
+    use crate::backend::{Attempt, BackendContext};
     use crate::types::clock::skip;
     use crate::types::options::{Options, Ttl};
 
@@ -79,9 +79,9 @@ mod tests {
     fn lease(key: &'static str, millis: u64) -> Lease {
         let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
         let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
-        let link = Arc::new(Link::in_memory());
+        let context = Arc::new(BackendContext::in_memory());
         let options = Options { ttl, ..Options::default() };
-        Lease::granted(attempt, &options, link)
+        Lease::granted(attempt, &options, context)
     }
 
     /// Goal: a waker that hears of a loss may do anything, also when a call inside of the body finds it.
@@ -95,7 +95,7 @@ mod tests {
         assert!(lost.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         holding(once(&held), || {
             skip(held.remaining());
-            assert!(!holds(held.link().backend.store(), |key| key == held.key()));
+            assert!(!holds(held.context().backend.store(), |key| key == held.key()));
         });
         assert!(ran.recv().unwrap());
     }

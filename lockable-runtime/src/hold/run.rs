@@ -331,7 +331,7 @@ impl<L: Clone> GrantCell<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Link;
+    use crate::backend::BackendContext;
     use crate::locker::Locker;
     use crate::locker::acquire::{Acquirer, Tried, acquire};
     use crate::types::clock::skip;
@@ -343,11 +343,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_body_starts_after_its_lease() {
         for on_lost in [OnLost::Cancel, OnLost::Finish] {
-            let acquirer = Acquirer::new(Arc::new(Link::in_memory())).unwrap();
+            let acquirer = Acquirer::new(Arc::new(BackendContext::in_memory())).unwrap();
             let key = LockKey::from_static("k");
             let options = Options { on_lost, ..Options::default() };
             let acquire = async move {
-                let start = acquirer.link.backend.now();
+                let start = acquirer.context.backend.now();
                 let Ok(Tried::Granted(guard)) = acquire(&acquirer, key, &options, start).await
                 else {
                     unreachable!("the lock is free")
@@ -375,10 +375,10 @@ mod tests {
     /// Goal: a call without an end, because no one watches a lease that ended within the body's first step.
     #[tokio::test(start_paused = true)]
     async fn a_body_that_waits_after_a_long_first_step_is_stopped() {
-        let acquirer = Acquirer::new(Arc::new(Link::in_memory())).unwrap();
+        let acquirer = Acquirer::new(Arc::new(BackendContext::in_memory())).unwrap();
         let (key, options) = (LockKey::from_static("k"), Options::default());
         let acquire = async move {
-            let start = acquirer.link.backend.now();
+            let start = acquirer.context.backend.now();
             match acquire(&acquirer, key, &options, start).await? {
                 Tried::Granted(guard) => Ok(guard),
                 Tried::Busy(_) => unreachable!("the lock is free"),

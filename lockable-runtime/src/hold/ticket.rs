@@ -87,7 +87,7 @@ impl LockGuard {
             Ok(ttl) => ttl,
             Err(error) => return Err(IntoTicketError::new(error, Some(self))),
         };
-        let (held, store) = (self.lease.attempt(), self.lease.link().backend.store());
+        let (held, store) = (self.lease.attempt(), self.lease.context().backend.store());
         let token = self.lease.fencing_token();
         let ticket = Ticket::new(store, held.key.clone(), token, held.owner.clone());
         let owner = ticket.owner();
@@ -101,13 +101,13 @@ impl LockGuard {
         owner: OwnerToken,
         ttl: Ttl,
     ) -> Result<Passed, IntoTicketError> {
-        let (held, link) = (Arc::clone(self.lease.attempt()), Arc::clone(self.lease.link()));
+        let (held, context) = (Arc::clone(self.lease.attempt()), Arc::clone(self.lease.context()));
         let attempt = Attempt::owned(held.key.clone(), ttl, owner);
         let attempt = Arc::new(attempt.labeled(held.label()));
         self.passing = Some(Arc::clone(&attempt));
         self.lease.passes(true);
         let slot = held.slot;
-        let answer = link.ask(slot, link.backend.transfer(held, Arc::clone(&attempt))).await;
+        let answer = context.ask(slot, context.backend.transfer(held, Arc::clone(&attempt))).await;
         let releaser = self.passed(answer)?;
         Ok(Passed { attempt, releaser, stays: false })
     }

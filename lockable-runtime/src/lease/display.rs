@@ -12,8 +12,8 @@ impl Lease {
     ///
     /// See "Why does `Debug` of a guard show so little?" in DESIGN.md.
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let status = || self.state().look(self.link().backend.now());
-        let is_held = !self.link().is_inherited() && matches!(status(), Status::Held(_));
+        let status = || self.state().look(self.context().backend.now());
+        let is_held = !self.context().is_inherited() && matches!(status(), Status::Held(_));
         f.debug_struct(name)
             .field("key", &self.shown_key().text())
             .field("fencing_token", &u64::from(self.fencing_token()))

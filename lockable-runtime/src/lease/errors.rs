@@ -73,11 +73,11 @@ impl Lease {
 
     /// An error of the backend about this lock.
     pub(crate) fn fault(&self, fault: Fault) -> LockError {
-        fault.about(self.key(), &self.link().reporting).labeled(self.0.label)
+        fault.about(self.key(), &self.context().reporting).labeled(self.0.label)
     }
 
     /// An error about this lock, as it may be shown.
     pub(crate) fn about(&self, error: impl FnOnce(&str) -> LockError) -> LockError {
-        self.link().reporting.redact(error(self.key().as_str())).labeled(self.0.label)
+        self.context().reporting.redact(error(self.key().as_str())).labeled(self.0.label)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::backend::{Attempt, Fault, Grant, Link, Renewal, Renewed};
+use crate::backend::{Attempt, BackendContext, Fault, Grant, Renewal, Renewed};
 use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
@@ -71,7 +71,7 @@ struct Shared {
     state: Mutex<LeaseState>,
     /// Notified when the lease is lost.
     lost: Notify,
-    link: Arc<Link>,
+    context: Arc<BackendContext>,
 }
 
 impl Lease {
@@ -81,9 +81,9 @@ impl Lease {
         grant: &Grant,
         attempt: Arc<Attempt>,
         options: &Options,
-        link: Arc<Link>,
+        context: Arc<BackendContext>,
     ) -> Option<Self> {
-        if !grant.holds(options.ttl, link.backend.now()) {
+        if !grant.holds(options.ttl, context.backend.now()) {
             return None;
         }
         let is_part = options.begin == Begin::WithTheLast;
@@ -91,11 +91,11 @@ impl Lease {
         let hold_until = max_hold.map(|most| grant.since().after(most));
         if let Some(least) = options.min_hold.filter(|_| !is_part) {
             // The backend granted the lock before its answer came, so this is not too short.
-            attempt.min_hold.set_end(link.backend.now().after(least));
+            attempt.min_hold.set_end(context.backend.now().after(least));
         }
         let done_until = options.once.map(|once| match once {
-            Once::For(period) => link.backend.now().after(period),
-            Once::ByHand => link.backend.now(),
+            Once::For(period) => context.backend.now().after(period),
+            Once::ByHand => context.backend.now(),
         });
         let state = Mutex::new(LeaseState::new(grant.since(), options.ttl, hold_until));
         let lost = Notify::new();
@@ -112,7 +112,7 @@ impl Lease {
             done_until,
             state,
             lost,
-            link,
+            context,
         })))
     }
 
@@ -120,7 +120,7 @@ impl Lease {
     ///
     /// See "How does a call acquire several keys without a deadlock?" in DESIGN.md.
     pub(crate) fn begin(&self, options: &Options) {
-        let now = self.link().backend.now();
+        let now = self.context().backend.now();
         if let Some(least) = options.min_hold {
             self.0.attempt.min_hold.set_end(now.after(least));
         }
@@ -248,13 +248,13 @@ impl Lease {
             // Registered before the look, so that a loss right after it is not missed.
             let mut notified = pin!(self.0.lost.notified());
             notified.as_mut().enable();
-            if self.link().is_inherited() {
+            if self.context().is_inherited() {
                 return Ending::Over(Status::Lost(Loss::Forked));
             }
             match self.update(|state, now| state.ending(of_deadline, of_hold, now)) {
                 Ending::Far(wait) => {
                     // An end that renewals have moved is waited for again.
-                    let timer = || self.link().backend.timer(wait);
+                    let timer = || self.context().backend.timer(wait);
                     let _notified: Option<()> = within(timer, notified).await;
                 }
                 ending => return ending,
@@ -347,7 +347,7 @@ impl Lease {
         let ttl =
             Ttl::new("extend", duration).map_err(|error| self.about(|key| error.with_key(key)))?;
         self.still_held()?;
-        let sent = self.link().backend.now();
+        let sent = self.context().backend.now();
         let outcome = self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await;
         self.answered(sent, Some(ttl), outcome.map_err(|fault| self.fault(fault))?);
         // The answer may have come after the deadline.
@@ -355,8 +355,9 @@ impl Lease {
     }
 
     async fn ask(&self, request: Renewal) -> Result<Renewed, Fault> {
-        let link = self.link();
-        let outcomes = link.ask(self.0.attempt.slot, link.backend.renew(vec![request])).await?;
+        let context = self.context();
+        let outcomes =
+            context.ask(self.0.attempt.slot, context.backend.renew(vec![request])).await?;
         // One outcome for each request.
         outcomes.into_iter().next().unwrap_or(Ok(Renewed::Absent))
     }
@@ -371,7 +372,7 @@ impl Lease {
     }
 
     pub(crate) fn status(&self) -> Status {
-        if self.link().is_inherited() {
+        if self.context().is_inherited() {
             return Status::Lost(Loss::Forked);
         }
         self.status_here()
@@ -440,7 +441,7 @@ impl Lease {
 
     /// The key as messages and events show it, with the lock's label.
     pub(crate) fn shown_key(&self) -> DisplayKey<'_> {
-        self.0.link.reporting.show(self.key()).labeled(self.0.label)
+        self.0.context.reporting.show(self.key()).labeled(self.0.label)
     }
 
     /// Why the last renewal failed, until one is answered.
@@ -458,7 +459,7 @@ impl Lease {
         // The clock is read under the lock, so that time never goes back from change to change.
         let mut state = self.state();
         let known = state.loss();
-        let result = change(&mut state, self.link().backend.now());
+        let result = change(&mut state, self.context().backend.now());
         let found = state.loss();
         drop(state);
         if let (None, Some(loss)) = (known, found) {
@@ -488,8 +489,8 @@ impl Lease {
         self.0.on_lost
     }
 
-    pub(crate) fn link(&self) -> &Arc<Link> {
-        &self.0.link
+    pub(crate) fn context(&self) -> &Arc<BackendContext> {
+        &self.0.context
     }
 
     pub(crate) fn attempt(&self) -> &Arc<Attempt> {
@@ -507,9 +508,13 @@ pub fn owner_of(lease: &Lease) -> &str {
 #[cfg(test)]
 impl Lease {
     /// Of a grant of now.
-    pub(crate) fn granted(attempt: Arc<Attempt>, options: &Options, link: Arc<Link>) -> Self {
+    pub(crate) fn granted(
+        attempt: Arc<Attempt>,
+        options: &Options,
+        context: Arc<BackendContext>,
+    ) -> Self {
         let fence = crate::backend::Reserved::single(1);
-        let grant = Grant::answered(&attempt, fence, link.backend.now());
-        Self::of(&grant, attempt, options, link).unwrap()
+        let grant = Grant::answered(&attempt, fence, context.backend.now());
+        Self::of(&grant, attempt, options, context).unwrap()
     }
 }

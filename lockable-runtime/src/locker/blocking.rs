@@ -60,9 +60,9 @@ pub(crate) fn acquire_blocking<K: Acquire>(
     request: LockRequest<K>,
     may_block: bool,
 ) -> Result<K::Granted, LockError> {
-    let link = Arc::clone(request.link());
-    let backend = &*link.backend;
-    let reporting = link.reporting;
+    let context = Arc::clone(request.context());
+    let backend = &*context.backend;
+    let reporting = context.reporting;
     let label = request.options().label;
     let ended = || LockError::new(LockErrorKind::Unavailable, "the background thread has ended");
     let count = |error: &LockError| telemetry::acquisition_failed(label, error);
@@ -121,7 +121,7 @@ pub(crate) fn hold_blocking<G: Grant, T>(
     }
     let value = guard.in_span(|| holding(guard.each(), || body(guard.shown().clone())));
     let value = completed(&guard, value)?;
-    let backend = guard.each().next().map(|lease| Arc::clone(&lease.link().backend));
+    let backend = guard.each().next().map(|lease| Arc::clone(&lease.context().backend));
     if let Some(backend) = backend {
         // Without an answer the guard was dropped, and its release continues in the background.
         let _finished: Option<()> = wait_for(&*backend, guard.end());

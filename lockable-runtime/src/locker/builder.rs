@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Locker;
 use super::url::{Cut, Readers, cut};
 use super::url_settings::Values;
-use crate::backend::{Fault, Link, Settings, open};
+use crate::backend::{BackendContext, Fault, Settings, open};
 use crate::locker::acquire::Acquirer;
 use crate::telemetry;
 use crate::types::clock::within;
@@ -425,7 +425,7 @@ impl LockerBuilder {
     pub async fn connect(self) -> Result<Locker, LockError> {
         let deadlines = self.settings.deadlines;
         let locker = self.connect_lazy()?;
-        let backend = &locker.link().backend;
+        let backend = &locker.context().backend;
         // The backend keeps the deadline itself; this one covers a runtime that does not run.
         let limit = deadlines.connect.saturating_add(deadlines.command);
         let outcome = within(|| backend.timer(limit), backend.connect()).await;
@@ -456,18 +456,18 @@ impl LockerBuilder {
         let expire = self.values.expire.map(|expire| Ttl::new("expire", expire));
         let ttl = expire.transpose()?.unwrap_or_default();
         let command_deadline = self.settings.deadlines.command;
-        let link = Link::new(open(&self.settings)?, command_deadline, self.reporting);
+        let context = BackendContext::new(open(&self.settings)?, command_deadline, self.reporting);
         #[cfg(lockable_internals)]
-        let link = link.rechecked_later(self.recheck_delay);
-        Ok(self.on(link, ttl)?.ignoring(ignored))
+        let context = context.rechecked_later(self.recheck_delay);
+        Ok(self.on(context, ttl)?.ignoring(ignored))
     }
 
     /// The locker of a backend, whatever the URL names.
     ///
     /// # Errors
     /// When the system gives no randomness.
-    pub(crate) fn on(self, link: Link, ttl: Ttl) -> Result<Locker, LockError> {
-        let acquirer = Acquirer::new(Arc::new(link))?;
+    pub(crate) fn on(self, context: BackendContext, ttl: Ttl) -> Result<Locker, LockError> {
+        let acquirer = Acquirer::new(Arc::new(context))?;
         // Each time, because a recorder may have been installed since the last one.
         telemetry::describe();
         let prefix = self.values.prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned());

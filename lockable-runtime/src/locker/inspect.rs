@@ -1,15 +1,18 @@
 //! Who has a lock.
 
-use crate::backend::Link;
+use crate::backend::BackendContext;
 use crate::holder::Holder;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
 
 /// Asks for the holder of a lock, within one command deadline.
-pub(crate) async fn inspect(link: &Link, key: LockKey) -> Result<Option<Holder>, LockError> {
+pub(crate) async fn inspect(
+    context: &BackendContext,
+    key: LockKey,
+) -> Result<Option<Holder>, LockError> {
     let name = key.clone();
-    let held = link.ask(Slot::of(&key), link.backend.inspect(key)).await;
-    let held = held.map_err(|fault| fault.about(&name, &link.reporting))?;
+    let held = context.ask(Slot::of(&key), context.backend.inspect(key)).await;
+    let held = held.map_err(|fault| fault.about(&name, &context.reporting))?;
     Ok(held.as_ref().map(Holder::of))
 }

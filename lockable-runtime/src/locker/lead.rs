@@ -146,7 +146,7 @@ where
     B: FnMut(Lease) -> F,
     F: Future,
 {
-    let backend = Arc::clone(&request.link().backend);
+    let backend = Arc::clone(&request.context().backend);
     let campaign = request.repeated()?;
     let mut reported = None;
     loop {
@@ -331,7 +331,7 @@ mod tests {
     use tokio::time::{Instant, timeout};
 
     use super::*;
-    use crate::backend::{Fault, Link, Outcome, Stage};
+    use crate::backend::{BackendContext, Fault, Outcome, Stage};
     use crate::locker::Locker;
     use crate::telemetry::tests::logged;
     use crate::types::clock::skip;
@@ -415,8 +415,8 @@ mod tests {
     }
 
     fn facing(faults: Vec<LockErrorKind>) -> Locker {
-        let link = Link::in_memory().staged(Arc::new(Faults(Mutex::new(faults))));
-        Locker::builder().on(link, Ttl::DEFAULT).unwrap()
+        let context = BackendContext::in_memory().staged(Arc::new(Faults(Mutex::new(faults))));
+        Locker::builder().on(context, Ttl::DEFAULT).unwrap()
     }
 
     /// Goal: campaigns that end although their cause is mended a moment later.

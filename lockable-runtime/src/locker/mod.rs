@@ -8,7 +8,7 @@ pub use self::builder::LockerBuilder;
 pub use self::builder::rechecks_later;
 #[cfg(feature = "admin")]
 use crate::admin::Admin;
-use crate::backend::Link;
+use crate::backend::BackendContext;
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::holder::Holder;
 use crate::locker::acquire::Acquirer;
@@ -161,7 +161,7 @@ impl Locker {
             LockError::of_flaw(LockErrorKind::InvalidOption, message)
                 .with_key(ticket.key().as_str())
         };
-        if !ticket.is_of(self.link().backend.store()) {
+        if !ticket.is_of(self.context().backend.store()) {
             let name = self.backend_name();
             return Err(refused(format!(
                 "another store than {name}; write the same hosts and database in the URLs of both processes"
@@ -243,10 +243,10 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
-        let link = self.link();
-        link.usable_here()?;
+        let context = self.context();
+        context.usable_here()?;
         let key = self.0.namespace.held(&self.0.prefix, key.as_ref());
-        inspect(link, key.map_err(|error| link.reporting.redact(error))?).await
+        inspect(context, key.map_err(|error| context.reporting.redact(error))?).await
     }
 
     /// Returns an [`Admin`], which lists the locks of this locker's prefix and can stop their holders.
@@ -266,7 +266,7 @@ impl Locker {
     #[must_use]
     pub fn admin(&self) -> Admin {
         let Shared { acquirer, prefix, namespace, .. } = &*self.0;
-        Admin::new(Arc::clone(&acquirer.link), prefix.clone(), namespace.clone())
+        Admin::new(Arc::clone(&acquirer.context), prefix.clone(), namespace.clone())
     }
 
     /// Checks whether locks can work, and what endangers them.
@@ -395,11 +395,11 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn check_as(&self, role: Role) -> Report {
-        if let Err(error) = self.link().usable_here() {
+        if let Err(error) = self.context().usable_here() {
             return unchecked(self.backend_name(), &error)
                 .of(self.prefix(), self.0.namespace.as_str());
         }
-        let report = self.link().backend.check(&self.0.prefix, role).await;
+        let report = self.context().backend.check(&self.0.prefix, role).await;
         let mut report = report.of(self.prefix(), self.0.namespace.as_str());
         report.add(self.0.ignored.iter().map(|name| ignored(name)));
         if let Err(error) = LockKey::prefixed(&self.0.prefix, "key") {
@@ -424,8 +424,8 @@ impl Locker {
         self
     }
 
-    pub(crate) fn link(&self) -> &Link {
-        &self.0.acquirer.link
+    pub(crate) fn context(&self) -> &BackendContext {
+        &self.0.acquirer.context
     }
 
     pub(crate) fn acquirer(&self) -> &Acquirer {
@@ -438,7 +438,7 @@ impl Locker {
 
     /// Where this locker's locks live, without credentials.
     pub(crate) fn backend_name(&self) -> &str {
-        self.link().backend.name()
+        self.context().backend.name()
     }
 }
 

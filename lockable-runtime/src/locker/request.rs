@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::Link;
+use crate::backend::BackendContext;
 use crate::hold::grant::Grant;
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holds;
@@ -69,8 +69,8 @@ impl<K: Keys> LockRequest<K> {
         Self { acquirer, key, prefix, options }
     }
 
-    pub(crate) fn link(&self) -> &Arc<Link> {
-        &self.acquirer.link
+    pub(crate) fn context(&self) -> &Arc<BackendContext> {
+        &self.acquirer.context
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -83,13 +83,13 @@ impl<K: Keys> LockRequest<K> {
             Ok(key) => key.all().first().map(LockKey::as_str),
             Err(mistake) => mistake.key(),
         };
-        let redacts_keys = self.link().reporting.redacts_keys;
+        let redacts_keys = self.context().reporting.redacts_keys;
         DisplayKey::new(name.unwrap_or_default(), redacts_keys).labeled(self.options.label)
     }
 
     /// Makes an error one of this request, as it may be shown.
     pub(super) fn explain(&self) -> impl Fn(LockError) -> LockError + use<K> {
-        let reporting = self.link().reporting;
+        let reporting = self.context().reporting;
         let label = self.options.label;
         move |error| reporting.redact(error).labeled(label)
     }
@@ -256,8 +256,8 @@ impl<K: Keys> LockRequest<K> {
 
     /// Refuses what was made before a fork, and what the calling body holds already.
     fn refuse(&self) -> Result<(), LockError> {
-        let link = self.link();
-        link.usable_here()?;
+        let context = self.context();
+        context.usable_here()?;
         let Ok(keys) = &self.key else { return Ok(()) };
         match keys.all().iter().find(|key| self.is_held_here(key)) {
             Some(key) => Err(self.explain()(LockError::held_by_caller(key.as_str()))),
@@ -268,7 +268,7 @@ impl<K: Keys> LockRequest<K> {
     /// Whether the calling body holds it, or any permit of the same key.
     fn is_held_here(&self, key: &LockKey) -> bool {
         let is_it = |held: &LockKey| held == key || self.options.permits.are_of(key, held);
-        holds(self.link().backend.store(), is_it)
+        holds(self.context().backend.store(), is_it)
     }
 
     /// What it takes to acquire, once nothing is wrong with the request.
@@ -426,7 +426,7 @@ impl LockRequest {
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
         let explain = self.explain();
         let (acquirer, key, options) = self.checked()?;
-        let start = acquirer.link.backend.now();
+        let start = acquirer.context.backend.now();
         let tried = acquire(&acquirer, key, &options, start).await?;
         tried.granted().map_err(|busy| explain(busy.error()))
     }
@@ -565,7 +565,7 @@ impl Acquire for LockKey {
 impl<K: Keys> fmt::Debug for LockRequest<K> {
     /// With the keys as messages show them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reporting = &self.link().reporting;
+        let reporting = &self.context().reporting;
         let mut request = f.debug_struct("LockRequest");
         match self.key.as_ref().map(Keys::all) {
             Ok(keys) if keys.len() != 1 => {

@@ -6,7 +6,7 @@
 use std::pin::pin;
 use std::sync::{Arc, MutexGuard, Weak};
 
-use crate::backend::{Acquisition, Attempt, Fault, Link, Release, Reply};
+use crate::backend::{Acquisition, Attempt, BackendContext, Fault, Release, Reply};
 use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::key::LockKey;
@@ -37,17 +37,17 @@ const BACKLOG: &str = "lockable.release.backlog";
 
 /// Retries deferred releases in the background, each until it is done or its lease would have ended.
 pub(crate) struct Releaser {
-    link: Arc<Link>,
+    context: Arc<BackendContext>,
     backlog: Arc<Backlog>,
     /// By owner token, so that a release that is deferred twice is one.
     worklist: Worklist<OwnerToken, Deferred>,
 }
 
 impl Releaser {
-    pub(crate) fn new(link: Arc<Link>) -> Arc<Self> {
+    pub(crate) fn new(context: Arc<BackendContext>) -> Arc<Self> {
         let backlog = Backlog::new();
-        let worklist = Worklist::new(&link);
-        let releaser = Arc::new(Self { link, backlog, worklist });
+        let worklist = Worklist::new(&context);
+        let releaser = Arc::new(Self { context, backlog, worklist });
         let mut all = Self::all();
         all.retain(|releaser| releaser.strong_count() > 0);
         all.push(Arc::downgrade(&releaser));
@@ -68,7 +68,7 @@ impl Releaser {
         if self.backlog.open() == 0 {
             return;
         }
-        let timer = || self.link.backend.timer(self.link.command_deadline);
+        let timer = || self.context.backend.timer(self.context.command_deadline);
         // Boxed, because every call carries the space for this and hardly one needs it.
         let _in_time: Option<()> = Box::pin(within(timer, self.backlog.tried(key))).await;
     }
@@ -85,7 +85,7 @@ impl Releaser {
         known: Known,
         lane: Option<Box<Occupied>>,
     ) {
-        let now = self.link.backend.now();
+        let now = self.context.backend.now();
         self.accept(attempt, known, lane, Some(now));
     }
 
@@ -97,9 +97,9 @@ impl Releaser {
             return;
         }
         let this = Arc::clone(self);
-        self.link.backend.detach(Box::pin(async move {
-            let limit = this.link.command_deadline;
-            let known = match this.link.question(attempt.slot, reply).late_answer(limit).await {
+        self.context.backend.detach(Box::pin(async move {
+            let limit = this.context.command_deadline;
+            let known = match this.context.question(attempt.slot, reply).late_answer(limit).await {
                 Some(Ok(Acquisition::Granted(_))) => Some(Known::Granted),
                 Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
                 Some(Ok(Acquisition::Busy | Acquisition::Done) | Err(_)) => None,
@@ -124,10 +124,10 @@ impl Releaser {
             return;
         }
         let this = Arc::clone(self);
-        self.link.backend.detach(Box::pin(async move {
-            let (backend, limit) = (&this.link.backend, this.link.command_deadline);
+        self.context.backend.detach(Box::pin(async move {
+            let (backend, limit) = (&this.context.backend, this.context.command_deadline);
             let end = first.lapses_at().unwrap_or_default().after(limit);
-            while try_release(&this.link, &first).await.is_err() && backend.now() < end {
+            while try_release(&this.context, &first).await.is_err() && backend.now() < end {
                 backend.timer(limit).await;
             }
             this.learn(&second, Some(Known::Releasing));
@@ -153,7 +153,7 @@ impl Releaser {
         lane: Option<Box<Occupied>>,
         due: Option<Moment>,
     ) -> bool {
-        if self.link.is_inherited() {
+        if self.context.is_inherited() {
             return false;
         }
         let token = attempt.owner.clone();
@@ -172,7 +172,7 @@ impl Releaser {
             true
         });
         if !is_accepted {
-            let key = shown.shown(&self.link.reporting);
+            let key = shown.shown(&self.context.reporting);
             let fault = Fault::unavailable("too many releases wait already");
             telemetry::release_abandoned(key, fault);
         }
@@ -181,7 +181,7 @@ impl Releaser {
 
     /// The awaited answer came: the attempt has to be released, or holds nothing.
     fn learn(self: &Arc<Self>, attempt: &Attempt, known: Option<Known>) {
-        let now = self.link.backend.now();
+        let now = self.context.backend.now();
         let _done: Option<Deferred> = self.change(|agenda| {
             let Some(known) = known else { return agenda.remove(&attempt.owner) };
             agenda.get_mut(&attempt.owner)?.duty.known = known;
@@ -192,10 +192,10 @@ impl Releaser {
 
     /// One try, and what follows from it.
     async fn release(self: Arc<Self>, in_flight: InFlight<Self>, attempt: Arc<Attempt>) {
-        let outcome = try_release(&self.link, &attempt).await;
-        let now = self.link.backend.now();
+        let outcome = try_release(&self.context, &attempt).await;
+        let now = self.context.backend.now();
         // After this the backend cannot know the attempt any more, even if its last request was late.
-        let end = attempt.lapses_at().unwrap_or(now).after(self.link.command_deadline);
+        let end = attempt.lapses_at().unwrap_or(now).after(self.context.command_deadline);
         let next = self.change(|agenda| {
             let deferred = agenda.get_mut(&attempt.owner)?;
             // Who has waited for this finds the lane free.
@@ -218,7 +218,7 @@ impl Releaser {
     }
 
     fn report(&self, attempt: &Attempt, next: &Next, outcome: Result<Release, Fault>) {
-        let key = attempt.shown(&self.link.reporting);
+        let key = attempt.shown(&self.context.reporting);
         match (next, outcome) {
             (Next::WasGone, Ok(found)) => {
                 telemetry::released_too_late(key, found == Release::Taken);
@@ -272,7 +272,7 @@ impl Agent for Releaser {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.link.backend.detach(Box::pin(task));
+        self.context.backend.detach(Box::pin(task));
     }
 
     fn perform(self: &Arc<Self>, due: Vec<OwnerToken>) {
@@ -288,9 +288,12 @@ impl Agent for Releaser {
 }
 
 /// One release, within one command deadline.
-pub(crate) async fn try_release(link: &Link, attempt: &Arc<Attempt>) -> Result<Release, Fault> {
-    let answer = pin!(link.ask(attempt.slot, link.backend.release(Arc::clone(attempt))));
-    let found = telemetry::releasing(attempt.shown(&link.reporting), answer).await?;
+pub(crate) async fn try_release(
+    context: &BackendContext,
+    attempt: &Arc<Attempt>,
+) -> Result<Release, Fault> {
+    let answer = pin!(context.ask(attempt.slot, context.backend.release(Arc::clone(attempt))));
+    let found = telemetry::releasing(attempt.shown(&context.reporting), answer).await?;
     attempt.min_hold.end();
     Ok(found)
 }
@@ -305,7 +308,7 @@ mod tests {
     use crate::types::options::Ttl;
 
     fn releaser() -> Arc<Releaser> {
-        Releaser::new(Arc::new(Link::in_memory()))
+        Releaser::new(Arc::new(BackendContext::in_memory()))
     }
 
     fn attempt() -> Arc<Attempt> {
@@ -330,17 +333,17 @@ mod tests {
 
     #[tokio::test]
     async fn an_answered_release_ends_the_minimum_hold() {
-        let (link, attempt) = (Link::in_memory(), attempt());
-        attempt.min_hold.set_end(link.backend.now().after(Ttl::DEFAULT.duration()));
-        try_release(&link, &attempt).await.unwrap();
+        let (context, attempt) = (BackendContext::in_memory(), attempt());
+        attempt.min_hold.set_end(context.backend.now().after(Ttl::DEFAULT.duration()));
+        try_release(&context, &attempt).await.unwrap();
         assert!(!attempt.min_hold.is_set(), "a late grant of it would be left taken");
     }
 
     #[test]
     fn excess_releases_are_left_to_their_leases() {
-        let mut link = Link::in_memory();
-        link.reporting.redacts_keys = true;
-        let releaser = Releaser::new(Arc::new(link));
+        let mut context = BackendContext::in_memory();
+        context.reporting.redacts_keys = true;
+        let releaser = Releaser::new(Arc::new(context));
         for _ in 0..LIMIT {
             assert!(releaser.accept(attempt(), Known::Unknown, None, None));
         }

@@ -74,7 +74,7 @@ struct Remains {
 
 impl Remains {
     fn add(&mut self, releaser: &Releaser) {
-        let shown = |key: &LockKey| releaser.link.reporting.show(key).text().into_owned();
+        let shown = |key: &LockKey| releaser.context.reporting.show(key).text().into_owned();
         releaser.worklist.look(|agenda| {
             for Deferred { duty: Duty { attempt, known, .. }, .. } in agenda.items() {
                 self.insert(shown(&attempt.key), *known);

@@ -24,7 +24,7 @@ use super::process::Process;
 use super::subscription::forge;
 use super::worker::Worker;
 use super::world::World;
-use crate::backend::Link;
+use crate::backend::BackendContext;
 use crate::locker::acquire::{Acquirer, Tried, acquire};
 use crate::types::clock::{tokio_time, within};
 use crate::types::options::Options;
@@ -139,9 +139,9 @@ impl Trial {
         let process = Process::new(self.started, &self.world);
         let backend = Arc::new(Client(Arc::clone(&process)));
         let deadline = Duration::from_millis(self.world.mix.command_deadline);
-        let link = Link::new(backend, deadline, Reporting::default());
-        let link = link.staged(Arc::new(Order(Arc::clone(&process))));
-        let acquirer = Acquirer::new(Arc::new(link)).unwrap();
+        let context = BackendContext::new(backend, deadline, Reporting::default());
+        let context = context.staged(Arc::new(Order(Arc::clone(&process))));
+        let acquirer = Acquirer::new(Arc::new(context)).unwrap();
         Member { process, acquirer, workers: JoinSet::new() }
     }
 

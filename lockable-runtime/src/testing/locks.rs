@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::staged::{Counts, Staged};
 use crate::backend::{
-    Acquisition, Attempt, Backend as _, Environment as _, Fault, Link, Memory, Stage,
+    Acquisition, Attempt, Backend as _, BackendContext, Environment as _, Fault, Memory, Stage,
 };
 use crate::holder::Holder;
 use crate::lease::Loss;
@@ -61,9 +61,10 @@ impl TestLocks {
         let memory = Memory::open("").map_err(Fault::into_error)?;
         let staged = Arc::new(Staged::default());
         let backend = Arc::new(Arc::clone(&memory));
-        let link = Link::new(backend, Deadlines::default().command, Reporting::default());
-        let link = link.staged(Arc::clone(&staged) as Arc<dyn Stage>);
-        let locker = Locker::builder().on(link, Ttl::DEFAULT)?;
+        let context =
+            BackendContext::new(backend, Deadlines::default().command, Reporting::default());
+        let context = context.staged(Arc::clone(&staged) as Arc<dyn Stage>);
+        let locker = Locker::builder().on(context, Ttl::DEFAULT)?;
         Ok(Self { memory, staged, locker })
     }
 

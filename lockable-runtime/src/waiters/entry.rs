@@ -35,7 +35,7 @@ impl Entry {
     /// What it waits behind, as the first of its line.
     pub(super) fn behind(&self, line: &LineKey, now: Moment) -> Behind {
         let is_try = self.lines.table.change(self.at, |entries| entries.awaits_try(line, now));
-        if is_try { Behind::Try(self.lines.link.command_deadline) } else { Behind::Holder }
+        if is_try { Behind::Try(self.lines.context.command_deadline) } else { Behind::Holder }
     }
 
     /// The call asks from now on, and waited before.
@@ -95,7 +95,7 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         // A guard that is dropped in a forked child keeps its entry; a call may be dropped there as well.
-        let is_own = self.role == Role::Holds || !self.lines.link.is_inherited();
+        let is_own = self.role == Role::Holds || !self.lines.context.is_inherited();
         if self.role != Role::IsOver && is_own {
             self.change(Role::IsOver, LastReply::Nothing, |_| {});
         }

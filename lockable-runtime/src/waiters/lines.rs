@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, Waiter};
 use super::table::Table;
-use crate::backend::{Attempt, Enqueued, Events, Fault, Link, Revocation, Verb, WakeUp};
+use crate::backend::{Attempt, BackendContext, Enqueued, Events, Fault, Revocation, Verb, WakeUp};
 use crate::check::Finding;
 use crate::lease::Lease;
 use crate::lease::renewal::Renewals;
@@ -24,7 +24,7 @@ use crate::worker::{Agent, InFlight, Worklist};
 
 /// The calls of this process for the locks of one locker.
 pub(crate) struct Lines {
-    pub(super) link: Arc<Link>,
+    pub(super) context: Arc<BackendContext>,
     /// Who asks for each lock, waits for it, and holds it.
     pub(super) table: Table,
     pub(super) renewals: Renewals,
@@ -38,18 +38,22 @@ pub(crate) struct Lines {
 pub(super) type Answer = oneshot::Sender<Result<Granted, LockError>>;
 
 impl Lines {
-    pub(crate) fn new(link: Arc<Link>, releaser: Arc<Releaser>, origin: Origin) -> Arc<Self> {
+    pub(crate) fn new(
+        context: Arc<BackendContext>,
+        releaser: Arc<Releaser>,
+        origin: Origin,
+    ) -> Arc<Self> {
         let lines = Arc::new_cyclic(|this| Self {
             table: Table::default(),
-            renewals: Renewals::new(Arc::clone(&link)),
-            worklist: Worklist::new(&link),
-            link,
+            renewals: Renewals::new(Arc::clone(&context)),
+            worklist: Worklist::new(&context),
+            context,
             releaser,
             origin,
             this: Weak::clone(this),
         });
         let events = Weak::clone(&lines.this) as Weak<dyn Events>;
-        lines.link.backend.report_to(origin, events);
+        lines.context.backend.report_to(origin, events);
         lines
     }
 
@@ -68,14 +72,14 @@ impl Lines {
         key: &LineKey,
         event: impl FnOnce(&mut Line<Answer>, Moment) -> R,
     ) -> R {
-        let now = self.link.backend.now();
+        let now = self.context.backend.now();
         self.change(|agenda| {
             let mut new = Line::default();
             let line = agenda.get_mut(key).unwrap_or(&mut new);
             let result = event(line, now);
             let due = line.due.take();
             #[cfg(lockable_internals)]
-            let due = due.map(|due| self.link.asks_at(due, now));
+            let due = due.map(|due| self.context.asks_at(due, now));
             match (line.is_over(), due) {
                 (true, _) => drop(agenda.remove(key)),
                 (false, due) if !new.is_over() => drop(agenda.insert(key.clone(), new, due)),
@@ -109,7 +113,11 @@ impl Lines {
         }
         if let Some((fault, waiters)) = actions.refuse {
             for waiter in waiters {
-                drop(waiter.answer.send(Err(fault.clone().about(key.key(), &self.link.reporting))));
+                drop(
+                    waiter
+                        .answer
+                        .send(Err(fault.clone().about(key.key(), &self.context.reporting))),
+                );
             }
         }
     }
@@ -131,9 +139,10 @@ impl Lines {
         }
         let this = Arc::clone(self);
         let pending = self.releaser.pending();
-        self.link.backend.detach(Box::pin(async move {
+        self.context.backend.detach(Box::pin(async move {
             let _until_the_end = pending;
-            let left = this.link.ask(attempt.slot, this.link.backend.leave(Arc::clone(&attempt)));
+            let left =
+                this.context.ask(attempt.slot, this.context.backend.leave(Arc::clone(&attempt)));
             if left.await.is_err() {
                 this.releaser.defer(attempt, Known::Unknown);
             }
@@ -152,7 +161,7 @@ impl Lines {
         if leases.is_empty() {
             return;
         }
-        let home = self.link.backend.home(false);
+        let home = self.context.backend.home(false);
         let due = self.renewals.check_all(&home, concerns, cause);
         leases.retain(|(_, _, is_scheduled)| !is_scheduled);
         // The table has no order. A check has one, so that a simulation can repeat it.
@@ -200,8 +209,8 @@ impl Lines {
     ///
     async fn ask(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
         let mut open = Open { lines: &self, attempt: &attempt, is_answered: false };
-        let enqueued = self.link.backend.enqueue(Arc::clone(&attempt));
-        let mut question = self.link.question(attempt.slot, enqueued);
+        let enqueued = self.context.backend.enqueue(Arc::clone(&attempt));
+        let mut question = self.context.question(attempt.slot, enqueued);
         match question.answer_once_sent(&attempt).await {
             Ok(answer) => return open.answered(&answer),
             Err(fault) => open.failed(&fault),
@@ -259,7 +268,7 @@ impl Events for Lines {
 
     fn on_resubscribed(&self, concerns: &dyn Fn(Slot) -> bool) {
         let Some(this) = self.this.upgrade() else { return };
-        let now = this.link.backend.now();
+        let now = this.context.backend.now();
         let waits_there = |line: &mut Line<Answer>| {
             let waits_there = line.slot().is_none_or(concerns);
             waits_there.then(|| line.asks_once_more()).is_some()
@@ -284,7 +293,7 @@ impl Events for Lines {
     }
 
     fn on_changed(&self, key: &str) {
-        for look in self.table.lookers(key, self.link.backend.now()) {
+        for look in self.table.lookers(key, self.context.backend.now()) {
             look();
         }
     }
@@ -294,13 +303,13 @@ impl Events for Lines {
     }
 
     fn on_untracked(&self, concerns: &dyn Fn(Slot) -> bool) {
-        self.renewals.look_again(&self.link.backend.home(false), concerns);
+        self.renewals.look_again(&self.context.backend.home(false), concerns);
     }
 
     /// The call that has the lock now is the one that is meant, also where others of its process had it before
     /// under the same owner token: for the server and for operators that is one hold.
     fn on_revocation(&self, revocation: &Revocation) {
-        if self.link.is_inherited() {
+        if self.context.is_inherited() {
             return;
         }
         let Revocation { verb, owner, key, reason } = revocation;
@@ -325,7 +334,7 @@ impl Agent for Lines {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.link.backend.home(false).spawn(task));
+        drop(self.context.backend.home(false).spawn(task));
     }
 
     fn perform(self: &Arc<Self>, due: Vec<LineKey>) {

@@ -116,7 +116,7 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        if !self.is_over && !self.lines.link.is_inherited() {
+        if !self.is_over && !self.lines.context.is_inherited() {
             self.lines.act(self.line, |line, now| line.left(self.number, now));
         }
     }

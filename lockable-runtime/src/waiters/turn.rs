@@ -71,12 +71,12 @@ impl Turn {
         let ending = lines.on(&line_key, |line, now| line.ending(attempt, make, now));
         let next = ending.next.clone();
         let mut releasing = Releasing { lines, attempt, ending };
-        let link = &lines.link;
+        let context = &lines.context;
         let slot = attempt.slot;
         let ended = Arc::clone(&self.held);
         let (found, grant) = match next {
-            None => (link.ask(slot, link.backend.release(ended)).await?, None),
-            Some(next) => link.ask(slot, link.backend.release_to(ended, next)).await?,
+            None => (context.ask(slot, context.backend.release(ended)).await?, None),
+            Some(next) => context.ask(slot, context.backend.release_to(ended, next)).await?,
         };
         (releasing.ending.is_answered, releasing.ending.grant) = (true, grant);
         Ok(found)

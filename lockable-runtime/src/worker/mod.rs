@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::backend::Link;
+use crate::backend::BackendContext;
 use crate::types::clock::{Moment, within};
 use crate::types::mutex::Mutex;
 
@@ -18,7 +18,7 @@ pub(crate) mod agenda;
 
 /// An agenda that callers change and one task works off.
 pub(crate) struct Worklist<K, T> {
-    link: Arc<Link>,
+    context: Arc<BackendContext>,
     state: Mutex<State<K, T>>,
     /// Notified when the task has to look earlier than it meant to.
     earlier: Notify,
@@ -93,11 +93,11 @@ impl<A: Agent> Drop for InFlight<A> {
 }
 
 impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
-    pub(crate) fn new(link: &Arc<Link>) -> Self {
+    pub(crate) fn new(context: &Arc<BackendContext>) -> Self {
         let state = Mutex::new(State { agenda: Agenda::default(), attended: None });
         let earlier = Notify::new();
         let in_flight = AtomicUsize::new(0);
-        Self { link: Arc::clone(link), state, earlier, in_flight }
+        Self { context: Arc::clone(context), state, earlier, in_flight }
     }
 
     /// Changes the agenda; says whether the caller has to start [`attend`].
@@ -153,7 +153,7 @@ fn attend<A: Agent>(agent: Arc<A>) -> impl Future<Output = ()> + Send {
         let mut attendance = attendance;
         let agent = Arc::clone(&attendance.agent);
         let worklist = agent.worklist();
-        let backend = &worklist.link.backend;
+        let backend = &worklist.context.backend;
         loop {
             match worklist.next_step(backend.now(), agent.capacity()) {
                 Step::Perform(due) => agent.perform(due),

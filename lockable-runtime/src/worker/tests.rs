@@ -15,7 +15,7 @@ fn is_notified(worklist: &Worklist<u32, String>) -> bool {
 
 #[test]
 fn a_task_is_notified_only_when_it_would_look_too_late() {
-    let worklist = Worklist::new(&Arc::new(Link::in_memory()));
+    let worklist = Worklist::new(&Arc::new(BackendContext::in_memory()));
     let add = |key, due| {
         worklist.change(|agenda| drop(agenda.insert(key, String::new(), Some(at(due))))).1
     };
@@ -32,7 +32,7 @@ fn a_task_is_notified_only_when_it_would_look_too_late() {
 
 #[test]
 fn a_list_with_nothing_due_needs_no_task() {
-    let worklist = Worklist::new(&Arc::new(Link::in_memory()));
+    let worklist = Worklist::new(&Arc::new(BackendContext::in_memory()));
     let add = |key, due| worklist.change(|agenda| drop(agenda.insert(key, String::new(), due))).1;
     assert!(!add(1, None));
     assert!(add(2, Some(at(10))));
@@ -49,12 +49,12 @@ struct Starter {
 
 impl Starter {
     fn new() -> Arc<Self> {
-        let worklist = Worklist::new(&Arc::new(Link::in_memory()));
+        let worklist = Worklist::new(&Arc::new(BackendContext::in_memory()));
         Arc::new(Self { worklist, started: Mutex::default() })
     }
 
     fn add(self: &Arc<Self>, key: u32, after: Duration) {
-        let due = self.worklist.link.backend.now().after(after);
+        let due = self.worklist.context.backend.now().after(after);
         self.change(|agenda| agenda.insert(key, (), Some(due)));
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use crate::backend::Link;
+use crate::backend::BackendContext;
 use crate::lease::Lease;
 use crate::lease::schedule::Cause;
 use crate::types::clock::Moment;
@@ -22,14 +22,14 @@ mod task;
 
 /// The leases of one locker that are due some time.
 pub(crate) struct Renewals {
-    link: Arc<Link>,
+    context: Arc<BackendContext>,
     /// One for each runtime that renews: the background's alone, where the backend is a server.
     tasks: Mutex<Vec<Arc<RenewalTask>>>,
 }
 
 impl Renewals {
-    pub(crate) fn new(link: Arc<Link>) -> Self {
-        Self { link, tasks: Mutex::default() }
+    pub(crate) fn new(context: Arc<BackendContext>) -> Self {
+        Self { context, tasks: Mutex::default() }
     }
 
     /// Renews the lease at that moment, and as often as it needs that, or only checks it then; until what
@@ -62,7 +62,7 @@ impl Renewals {
         }
         // Those of runtimes that have ended have no lease any more.
         tasks.retain(|task| task.worklist().look(|agenda| agenda.len()) > 0);
-        let task = RenewalTask::new(&self.link, home);
+        let task = RenewalTask::new(&self.context, home);
         tasks.push(Arc::clone(&task));
         task
     }
@@ -100,10 +100,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_on_the_agenda_until_its_schedule_is_dropped() {
-        let link = Arc::new(Link::in_memory());
+        let context = Arc::new(BackendContext::in_memory());
         let attempt = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
-        let lease = Lease::granted(attempt, &Options::default(), Arc::clone(&link));
-        let (renewals, home) = (Renewals::new(link), Handle::current());
+        let lease = Lease::granted(attempt, &Options::default(), Arc::clone(&context));
+        let (renewals, home) = (Renewals::new(context), Handle::current());
         let schedule = renewals.schedule(&lease, tokio_time(), &home);
         let leases = || renewals.task(&home).worklist().look(|agenda| agenda.len());
         assert_eq!(leases(), 1);

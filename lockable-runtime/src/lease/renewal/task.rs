@@ -10,7 +10,7 @@ use tracing::Instrument;
 
 use super::age::Age;
 use super::plan::{Due, Plan};
-use crate::backend::{Fault, Link, Renewal, Renewed};
+use crate::backend::{BackendContext, Fault, Renewal, Renewed};
 use crate::lease::Lease;
 use crate::lease::schedule::{self, Cause};
 use crate::telemetry;
@@ -26,7 +26,7 @@ const MAX_BATCH: usize = 256;
 
 /// The leases that are renewed on one runtime.
 pub(super) struct RenewalTask {
-    link: Arc<Link>,
+    context: Arc<BackendContext>,
     pub(super) home: Handle,
     next_id: AtomicU64,
     /// When all leases were, or will be, checked at once; never before the first connection.
@@ -57,19 +57,19 @@ struct Asked {
 }
 
 impl RenewalTask {
-    pub(super) fn new(link: &Arc<Link>, home: &Handle) -> Arc<Self> {
+    pub(super) fn new(context: &Arc<BackendContext>, home: &Handle) -> Arc<Self> {
         Arc::new(Self {
-            link: Arc::clone(link),
+            context: Arc::clone(context),
             home: home.clone(),
             next_id: AtomicU64::new(0),
             checked: Mutex::default(),
-            worklist: Worklist::new(link),
+            worklist: Worklist::new(context),
         })
     }
 
     pub(super) fn schedule_new(self: &Arc<Self>, lease: &Lease, renewal: Moment) -> u64 {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let now = lease.renews().then(|| self.link.backend.now());
+        let now = lease.renews().then(|| self.context.backend.now());
         let plan = Plan::new(renewal, now.map(schedule::first_look));
         let age = now.map(Age::new);
         let scheduled = Scheduled { lease: lease.clone(), plan, age };
@@ -80,7 +80,7 @@ impl RenewalTask {
 
     /// The lock of this lease may have been changed: it is looked at soon.
     pub(super) fn look(self: &Arc<Self>, id: u64) {
-        let now = self.link.backend.now();
+        let now = self.context.backend.now();
         self.change(|agenda| {
             if let Some(scheduled) = agenda.get_mut(&id) {
                 let due = scheduled.plan.changed(now);
@@ -131,7 +131,7 @@ impl RenewalTask {
     fn next_check(&self, cause: Cause) -> Moment {
         // One assignment, so a panic elsewhere leaves it sound.
         let mut checked = self.checked.lock();
-        let due = schedule::check(*checked, self.link.backend.now(), cause);
+        let due = schedule::check(*checked, self.context.backend.now(), cause);
         *checked = Some(due);
         due
     }
@@ -141,7 +141,7 @@ impl RenewalTask {
     /// A batch waits for its answer as long as its shortest lease may, so leases of very different
     /// lengths go apart; and so do those of different servers, of which one may give no answer.
     fn batches(&self, due: &[u64]) -> Vec<(Duration, Vec<Asked>)> {
-        let now = self.link.backend.now();
+        let now = self.context.backend.now();
         let leases: Vec<_> = self.worklist.look(|agenda| {
             let mut take = |id: &u64| {
                 let Scheduled { lease, plan, age } = agenda.get_mut(id)?;
@@ -155,9 +155,9 @@ impl RenewalTask {
             if let Some(age) = age {
                 telemetry::held_long(lease.shown_key(), lease.fencing_token(), age);
             }
-            let patience = schedule::patience(lease.ttl(), self.link.command_deadline);
+            let patience = schedule::patience(lease.ttl(), self.context.command_deadline);
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
-            let place = self.link.backend.place(lease.attempt().slot);
+            let place = self.context.backend.place(lease.attempt().slot);
             let (shortest, batch) = alike.entry((place, class)).or_insert((patience, Vec::new()));
             *shortest = patience.min(*shortest);
             let (ttl, rest) = match due {
@@ -174,13 +174,13 @@ impl RenewalTask {
     async fn renew(self: Arc<Self>, patience: Duration, batch: Vec<Asked>) {
         self.watch(&batch);
         // Before the request enters any queue: the new deadline counts from here.
-        let sent = self.link.backend.now();
+        let sent = self.context.backend.now();
         let request =
             |asked: &Asked| Renewal::new(asked.lease.attempt(), asked.ttl.or(asked.rest), sent);
         let requests = batch.iter().map(request).collect();
         let Some(first) = batch.first() else { return };
         let slot = first.lease.attempt().slot;
-        let mut question = self.link.question(slot, self.link.backend.renew(requests));
+        let mut question = self.context.question(slot, self.context.backend.renew(requests));
         match question.answer_within(patience).await {
             Ok(outcomes) => {
                 let (answered, failed) = sorted(&batch, outcomes);
@@ -193,7 +193,7 @@ impl RenewalTask {
             Err(fault) => {
                 self.retry(&batch, sent, fault);
                 // A late answer still says how long the lock is held, or that it is not.
-                let late = question.late_answer(self.link.command_deadline).await;
+                let late = question.late_answer(self.context.command_deadline).await;
                 if let Some(Ok(outcomes)) = late {
                     // Those that failed are tried again already.
                     let (answered, _) = sorted(&batch, outcomes);
@@ -208,7 +208,7 @@ impl RenewalTask {
     fn watch(&self, batch: &[Asked]) {
         let mut renewed = batch.iter().filter(|asked| asked.lease.renews()).peekable();
         if renewed.peek().is_some() {
-            self.link.backend.watch_holders();
+            self.context.backend.watch_holders();
         }
         for asked in renewed {
             asked.lease.attempt().mark_watched();
@@ -238,8 +238,8 @@ impl RenewalTask {
         for asked in batch.iter().filter(|asked| asked.ttl.is_some()) {
             asked.lease.update(|state, _| state.unanswered(&cause));
         }
-        let now = self.link.backend.now();
-        let deadline = self.link.command_deadline;
+        let now = self.context.backend.now();
+        let deadline = self.context.command_deadline;
         self.schedule(batch, |asked, plan| {
             let again = schedule::retry(sent, now, asked.lease.ttl(), deadline);
             plan.unanswered(asked.due, again)
@@ -366,9 +366,9 @@ mod tests {
     }
 
     /// Of a grant of now.
-    fn lease(link: &Arc<Link>, attempt: &Arc<Attempt>, renew: bool) -> Lease {
+    fn lease(context: &Arc<BackendContext>, attempt: &Arc<Attempt>, renew: bool) -> Lease {
         let options = Options { ttl: attempt.ttl, renew, ..Options::default() };
-        Lease::granted(Arc::clone(attempt), &options, Arc::clone(link))
+        Lease::granted(Arc::clone(attempt), &options, Arc::clone(context))
     }
 
     /// Goal: over a slow link, a lease that no answer reaches in time is renewed all the same.
@@ -377,15 +377,15 @@ mod tests {
     async fn late_answers_alone_renew_a_lease() {
         let slow = Slow::open();
         let backend = Arc::new(Arc::clone(&slow));
-        let link = Link::new(backend, Duration::from_secs(1), Reporting::default());
-        let (link, attempt) = (Arc::new(link), attempt("k", 3_000));
-        let granted = link.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
+        let context = BackendContext::new(backend, Duration::from_secs(1), Reporting::default());
+        let (context, attempt) = (Arc::new(context), attempt("k", 3_000));
+        let granted = context.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
         assert!(matches!(granted, Acquisition::Granted(_)));
-        let lease = lease(&link, &attempt, true);
-        let patience = schedule::patience(lease.ttl(), link.command_deadline);
+        let lease = lease(&context, &attempt, true);
+        let patience = schedule::patience(lease.ttl(), context.command_deadline);
         slow.renewal_takes.store(900, Relaxed);
         assert!(2 * patience < Duration::from_millis(900));
-        let task = RenewalTask::new(&link, &Handle::current());
+        let task = RenewalTask::new(&context, &Handle::current());
         task.schedule_new(&lease, schedule::due(tokio_time(), lease.ttl()));
         timer_on(&Handle::current(), Duration::from_secs(30)).await;
         assert!(lease.is_held());
@@ -396,15 +396,16 @@ mod tests {
     async fn a_silent_server_delays_no_lease_of_another() {
         let slow = Slow::open();
         let backend = Arc::new(Arc::clone(&slow));
-        let link = Arc::new(Link::new(backend, Duration::from_secs(1), Reporting::default()));
+        let context =
+            Arc::new(BackendContext::new(backend, Duration::from_secs(1), Reporting::default()));
         let attempts = [attempt("silent", 3_000), attempt("another", 3_000)];
         slow.silent.set(attempts[0].slot).unwrap();
-        let task = RenewalTask::new(&link, &Handle::current());
+        let task = RenewalTask::new(&context, &Handle::current());
         let mut leases = Vec::new();
         for attempt in &attempts {
-            let granted = link.backend.try_acquire(Arc::clone(attempt)).await.unwrap();
+            let granted = context.backend.try_acquire(Arc::clone(attempt)).await.unwrap();
             assert!(matches!(granted, Acquisition::Granted(_)));
-            let lease = lease(&link, attempt, true);
+            let lease = lease(&context, attempt, true);
             task.schedule_new(&lease, schedule::due(tokio_time(), lease.ttl()));
             leases.push(lease);
         }
@@ -415,11 +416,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_check_makes_no_lease_longer() {
-        let link = Arc::new(Link::in_memory());
+        let context = Arc::new(BackendContext::in_memory());
         let attempt = attempt("k", 10_000);
-        link.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
-        let lease = lease(&link, &attempt, false);
-        let task = RenewalTask::new(&link, &Handle::current());
+        context.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
+        let lease = lease(&context, &attempt, false);
+        let task = RenewalTask::new(&context, &Handle::current());
         task.schedule_new(&lease, tokio_time().after(Duration::from_secs(3_600)));
         timer_on(&Handle::current(), Duration::from_secs(5)).await;
         task.check_all(&|_| true, Cause::Connected);
@@ -433,11 +434,11 @@ mod tests {
     /// Method: the first lease has ended by then, and its waker drops the second.
     #[tokio::test(start_paused = true)]
     async fn a_loss_is_reported_outside_of_the_table() {
-        let link = Arc::new(Link::in_memory());
-        let lease = |key, millis| lease(&link, &attempt(key, millis), false);
+        let context = Arc::new(BackendContext::in_memory());
+        let lease = |key, millis| lease(&context, &attempt(key, millis), false);
         let (ended, other) = (lease("ended", 20), lease("other", 10_000));
         let background = background().unwrap();
-        let task = RenewalTask::new(&link, &background);
+        let task = RenewalTask::new(&context, &background);
         let due = tokio_time().after(Duration::from_secs(3_600));
         let id = task.schedule_new(&ended, due);
         let other = task.schedule_new(&other, due);

@@ -7,7 +7,7 @@ use super::busy::Busy;
 use super::gate::Gate;
 use super::warners::Warners;
 use crate::backend::{
-    Acquisition, Attempt, Fault, Grant, Link, Outcome, Question, Renewed, Reserved,
+    Acquisition, Attempt, BackendContext, Fault, Grant, Outcome, Question, Renewed, Reserved,
 };
 use crate::hold::guard::LockGuard;
 use crate::lease::Lease;
@@ -27,7 +27,7 @@ use crate::waiters::{Entry, LastReply, Lines, Turn};
 
 /// What all calls of one locker acquire with.
 pub(crate) struct Acquirer {
-    pub(crate) link: Arc<Link>,
+    pub(crate) context: Arc<BackendContext>,
     pub(crate) gate: Gate,
     releaser: Arc<Releaser>,
     pub(super) waiters: Arc<Lines>,
@@ -47,13 +47,13 @@ pub(super) enum Answer {
 impl Acquirer {
     /// # Errors
     /// When the system gives no randomness.
-    pub(crate) fn new(link: Arc<Link>) -> Result<Arc<Self>, LockError> {
-        let prefix = Prefix::draw(link.backend.now())?;
-        let releaser = Releaser::new(Arc::clone(&link));
-        let waiters = Lines::new(Arc::clone(&link), Arc::clone(&releaser), Origin::draw()?);
+    pub(crate) fn new(context: Arc<BackendContext>) -> Result<Arc<Self>, LockError> {
+        let prefix = Prefix::draw(context.backend.now())?;
+        let releaser = Releaser::new(Arc::clone(&context));
+        let waiters = Lines::new(Arc::clone(&context), Arc::clone(&releaser), Origin::draw()?);
         let (gate, lanes) = (Gate::open(), AllLanes::default());
         let warners = Warners::default();
-        Ok(Arc::new(Self { link, gate, releaser, waiters, warners, lanes, prefix }))
+        Ok(Arc::new(Self { context, gate, releaser, waiters, warners, lanes, prefix }))
     }
 
     /// The leases of this lock that are held, or whose loss was not found yet.
@@ -86,9 +86,9 @@ impl Acquirer {
     /// # Errors
     /// When a test has staged that the acquisition which begins now fails.
     pub(super) fn staged(&self, key: &LockKey) -> Result<(), LockError> {
-        let Some(fault) = self.link.staged_fault(key) else { return Ok(()) };
-        self.link.count(key, Outcome::Failed);
-        Err(fault.about(key, &self.link.reporting))
+        let Some(fault) = self.context.staged_fault(key) else { return Ok(()) };
+        self.context.count(key, Outcome::Failed);
+        Err(fault.about(key, &self.context.reporting))
     }
 
     /// Tries once.
@@ -105,7 +105,7 @@ impl Acquirer {
         self.staged(&key)?;
         self.settled(&key).await;
         let released_by = self.released_by(options);
-        let now = self.link.backend.now();
+        let now = self.context.backend.now();
         let owner = self.prefix.token(now, released_by, options.identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
         let owner = if options.once.is_some() { owner.of_once() } else { owner };
@@ -135,7 +135,7 @@ impl Acquirer {
             }
             Err(fault) => {
                 entry.ends(LastReply::Fault(Box::new(fault.clone())));
-                Err(fault.about(&attempt.key, &self.link.reporting))
+                Err(fault.about(&attempt.key, &self.context.reporting))
             }
         }
     }
@@ -143,15 +143,15 @@ impl Acquirer {
     /// What a call that is not granted found. A call without `once` that finds a lock done is most likely one of an older
     /// version of the program, and logs until when that lasts.
     async fn busy(&self, key: LockKey, obstacle: Option<Arc<Held>>, options: &Options) -> Busy {
-        let busy = Busy::new(key, obstacle, &self.link.reporting);
+        let busy = Busy::new(key, obstacle, &self.context.reporting);
         if !busy.is_done() {
             return busy;
         }
         // Boxed, because hardly any call needs it.
-        let now = Box::pin(inspect(&self.link, busy.key.clone())).await;
+        let now = Box::pin(inspect(&self.context, busy.key.clone())).await;
         let busy = busy.by(now.ok().flatten().map(Box::new));
         if busy.is_done() {
-            let key = self.link.reporting.show(&busy.key).labeled(options.label);
+            let key = self.context.reporting.show(&busy.key).labeled(options.label);
             telemetry::found_done(key, &busy.words().unwrap_or_default());
         }
         busy
@@ -170,7 +170,7 @@ impl Acquirer {
         self.gate.check(key)?;
         self.staged(key)?;
         let entry = self.waiters.enter_alone(&LineKey::Lock(key.clone()));
-        let now = self.link.backend.now();
+        let now = self.context.backend.now();
         let identity = options.identity.clone().or_else(|| ticket.request_id());
         let owner = self.prefix.token(now, ReleasedBy::Script, identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
@@ -183,7 +183,7 @@ impl Acquirer {
                     .advise("try again later, because that holder may die")
                     .with_taken(true))
             }
-            Err(fault) => Err(fault.about(key, &self.link.reporting)),
+            Err(fault) => Err(fault.about(key, &self.context.reporting)),
         }
     }
 
@@ -193,7 +193,7 @@ impl Acquirer {
         if may_stay_taken || options.permits != Permits::OneLock {
             return ReleasedBy::Script;
         }
-        self.link.backend.released_by()
+        self.context.backend.released_by()
     }
 
     /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.
@@ -204,9 +204,10 @@ impl Acquirer {
         options: &Options,
         entry: Entry,
     ) -> Result<LockGuard, LockError> {
-        if let Some(lease) = Lease::of(grant, Arc::clone(&attempt), options, Arc::clone(&self.link))
+        if let Some(lease) =
+            Lease::of(grant, Arc::clone(&attempt), options, Arc::clone(&self.context))
         {
-            let hold = Hold::new(self.link.backend.now(), Duration::ZERO, options.renew);
+            let hold = Hold::new(self.context.backend.now(), Duration::ZERO, options.renew);
             return Ok(self.guard(lease, options, entry, hold, None));
         }
         let error = LockError::too_late(attempt.key.as_str());
@@ -224,7 +225,7 @@ impl Acquirer {
         hold: Hold,
         turn: Option<Box<Turn>>,
     ) -> LockGuard {
-        let home = || self.link.backend.home(options.caller_blocks);
+        let home = || self.context.backend.home(options.caller_blocks);
         let due = lease.renews().then(|| (lease.first_due(), home()));
         entry.holds(&lease, due);
         LockGuard::new(lease, Arc::clone(&self.releaser), entry, turn, hold)
@@ -248,18 +249,19 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     fn new(acquirer: &'a Acquirer, attempt: &'a Arc<Attempt>) -> Self {
-        let link = &acquirer.link;
-        let question = link.question(attempt.slot, link.backend.try_acquire(Arc::clone(attempt)));
+        let context = &acquirer.context;
+        let question =
+            context.question(attempt.slot, context.backend.try_acquire(Arc::clone(attempt)));
         Self { acquirer, attempt, question }
     }
 
     /// For the lock that a ticket has.
     fn of_ticket(acquirer: &'a Acquirer, ticket: &Ticket, attempt: &'a Arc<Attempt>) -> Self {
-        let link = &acquirer.link;
+        let context = &acquirer.context;
         let fencing_token = ticket.fencing_token();
         let of_ticket = Attempt::owned(ticket.key().clone(), attempt.ttl, ticket.owner());
-        let counted = link.backend.count_fence(Arc::clone(attempt));
-        let found = link.backend.transfer(Arc::new(of_ticket), Arc::clone(attempt));
+        let counted = context.backend.count_fence(Arc::clone(attempt));
+        let found = context.backend.transfer(Arc::new(of_ticket), Arc::clone(attempt));
         let redeeming = Arc::clone(attempt);
         let reply = Box::pin(async move {
             match found.await? {
@@ -277,13 +279,13 @@ impl<'a> Asked<'a> {
                 }
             }
         });
-        let question = link.question(attempt.slot, reply);
+        let question = context.question(attempt.slot, reply);
         Self { acquirer, attempt, question }
     }
 
     async fn answer(mut self) -> Result<Acquisition, Fault> {
         let answer = self.question.answer_once_sent(self.attempt).await;
-        self.acquirer.link.count(&self.attempt.key, Outcome::from(&answer));
+        self.acquirer.context.count(&self.attempt.key, Outcome::from(&answer));
         let is_unsure = answer.as_ref().is_err_and(|fault| !fault.proves_absence);
         if is_unsure && self.question.reply.is_none() && self.may_hold() {
             self.acquirer.releaser.defer(Arc::clone(self.attempt), Known::Unknown);

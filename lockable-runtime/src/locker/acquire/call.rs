@@ -40,12 +40,12 @@ pub(super) struct OneCall<'a> {
 
 impl OneCall<'_> {
     pub(super) fn waited(self) -> Duration {
-        self.acquirer.link.backend.now().since(self.start)
+        self.acquirer.context.backend.now().since(self.start)
     }
 
     /// A key as events show it, with the label of the call's lock.
     pub(super) fn shown(self, key: &LockKey) -> DisplayKey<'_> {
-        self.acquirer.link.reporting.show(key).labeled(self.options.label)
+        self.acquirer.context.reporting.show(key).labeled(self.options.label)
     }
 
     /// What it returns if it does not wait for a busy lock.
@@ -79,6 +79,6 @@ impl OneCall<'_> {
 
     /// An error as it may be shown.
     pub(super) fn redacted(self, error: LockError) -> LockError {
-        self.acquirer.link.reporting.redact(error).labeled(self.options.label)
+        self.acquirer.context.reporting.redact(error).labeled(self.options.label)
     }
 }

@@ -1,6 +1,6 @@
 //! The error of a call whose run is done: when that run began, and until when it counts.
 
-use crate::backend::Link;
+use crate::backend::BackendContext;
 use crate::holder::{HeldSince, Holder, HolderKind};
 use crate::locker::inspect::inspect;
 use crate::types::error::LockError;
@@ -9,9 +9,9 @@ use crate::types::utc::utc;
 
 /// The same error with these times, which one more request finds: the reply of a try has no end. Without them where
 /// it finds no such run any more, or no server replies.
-pub(super) async fn with_times(link: &Link, error: LockError) -> LockError {
+pub(super) async fn with_times(context: &BackendContext, error: LockError) -> LockError {
     let Some(key) = error.key().and_then(|key| LockKey::new(key).ok()) else { return error };
-    let found = inspect(link, key.clone()).await.ok().flatten();
+    let found = inspect(context, key.clone()).await.ok().flatten();
     let run = found.filter(|found| found.kind() == HolderKind::Done);
     run.map_or(error, |run| LockError::done(key.as_str(), &begin(&run), &run.until()))
 }

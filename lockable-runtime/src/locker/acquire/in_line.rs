@@ -21,7 +21,7 @@ use crate::types::owner::Held;
 use crate::waiters::{Entry, Granted, LastReply, RECHECK_INTERVAL, Turn};
 
 /// A call that was granted this count of whole leases, each of which was over when the answer came, has
-/// too short a lease for its link. One may be lost while a process is paused.
+/// too short a lease for its connection. One may be lost while a process is paused.
 const LOST_TURNS: u32 = 5;
 
 /// A call that waits in line.
@@ -72,7 +72,7 @@ impl<'a> InLine<'a> {
         let line = self.line;
         let (last_reply, obstacle) = {
             let mut turns = pin!(self.turns());
-            let timer = || acquirer.link.backend.timer(rest);
+            let timer = || acquirer.context.backend.timer(rest);
             if let Some(outcome) = within(timer, turns.as_mut()).await {
                 return outcome;
             }
@@ -104,8 +104,8 @@ impl<'a> InLine<'a> {
     /// Waits for a turn that lasts until the call has it.
     async fn turns(&mut self) -> Result<LockGuard, LockError> {
         let OneCall { acquirer, options, .. } = self.call;
-        let link = &acquirer.link;
-        let waiting = Waiting::start(&link.backend, self.call.shown(self.line.key()));
+        let context = &acquirer.context;
+        let waiting = Waiting::start(&context.backend, self.call.shown(self.line.key()));
         while self.lost_turns < LOST_TURNS {
             let last_reply = if self.has_heard() { LastReply::Busy } else { LastReply::Nothing };
             // The same from turn to turn: a call that lost one has its old place.
@@ -114,7 +114,7 @@ impl<'a> InLine<'a> {
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
             if let Some(guard) = self.begin(turn, &waiting) {
-                link.count(self.line.key(), Outcome::Granted);
+                context.count(self.line.key(), Outcome::Granted);
                 return Ok(guard);
             }
             self.lost_turns += 1;
@@ -129,13 +129,13 @@ impl<'a> InLine<'a> {
     /// The guard of a turn, unless its lease was over when the call received it.
     fn begin(&mut self, turn: Turn, waiting: &Waiting<'_>) -> Option<LockGuard> {
         let OneCall { acquirer, options, .. } = self.call;
-        let (link, attempt) = (&acquirer.link, Arc::clone(turn.held()));
+        let (context, attempt) = (&acquirer.context, Arc::clone(turn.held()));
         let Granted { grant, is_passed_on, .. } = &turn.granted;
-        let Some(lease) = Lease::of(grant, attempt, options, Arc::clone(link)) else {
+        let Some(lease) = Lease::of(grant, attempt, options, Arc::clone(context)) else {
             turn.lose();
             return None;
         };
-        let now = link.backend.now();
+        let now = context.backend.now();
         let hold = Hold::new(now, waiting.until(now), options.renew);
         telemetry::handed_off(options.label, *is_passed_on);
         let mut entry = self.entry.take();
@@ -154,22 +154,23 @@ impl<'a> InLine<'a> {
         obstacle: Option<Arc<Held>>,
         limit: Duration,
     ) -> LockError {
-        let link = &self.call.acquirer.link;
+        let context = &self.call.acquirer.context;
         let fault = match last_reply {
             LastReply::Fault(fault) if !self.holds() => *fault,
             LastReply::Nothing if self.lost_turns > 0 => Fault::too_late(),
             LastReply::Nothing if !self.holds() => {
-                let message = format!("{}: no reply yet", link.backend.name());
+                let message = format!("{}: no reply yet", context.backend.name());
                 Fault::new(LockErrorKind::Unavailable, message)
             }
             _ => return self.busy(limit, obstacle),
         };
         let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
-        Fault { message, ..fault }.about(self.line.key(), &link.reporting)
+        Fault { message, ..fault }.about(self.line.key(), &context.reporting)
     }
 
     fn busy(&self, limit: Duration, obstacle: Option<Arc<Held>>) -> LockError {
-        let busy = Busy::new(self.line.key().clone(), obstacle, &self.call.acquirer.link.reporting);
+        let busy =
+            Busy::new(self.line.key().clone(), obstacle, &self.call.acquirer.context.reporting);
         // After that the line has an answer of its own.
         let tried = self.obstacle.clone().filter(|_| self.call.waited() < RECHECK_INTERVAL);
         let busy = if busy.obstacle.is_some() { busy } else { busy.by(tried) };
@@ -196,13 +197,13 @@ mod tests {
         let guard = locker.lock("k").acquire().await.unwrap();
         let key = guard.lease().key().clone();
         guard.release().await.unwrap();
-        let (acquirer, now) = (locker.acquirer(), locker.link().backend.now());
+        let (acquirer, now) = (locker.acquirer(), locker.context().backend.now());
         let (Way::Asks, _asks) = acquirer.waiters.enter(&key, Wait::Forever, now) else {
             unreachable!("no other call is there")
         };
         let limit = Duration::from_millis(100);
         let guard = locker.lock("k").wait(limit).acquire().await.unwrap();
-        assert_eq!(locker.link().backend.now().since(now).as_millis(), limit.as_millis());
+        assert_eq!(locker.context().backend.now().since(now).as_millis(), limit.as_millis());
         assert!(guard.lease().is_held());
     }
 }

@@ -64,7 +64,7 @@ pub(crate) async fn acquire(
         }
         Err(error) => {
             let error = if error.is_done() {
-                Box::pin(done::with_times(&acquirer.link, error)).await
+                Box::pin(done::with_times(&acquirer.context, error)).await
             } else {
                 error
             };
@@ -87,16 +87,17 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
     let (key, entry, has_tried) = match acquirer.waiters.enter(&key, options.wait, start) {
         (Way::IsBusy, _) => {
             acquirer.staged(&key)?;
-            acquirer.link.count(&key, Outcome::Busy);
+            acquirer.context.count(&key, Outcome::Busy);
             let line = LineKey::Lock(key.clone());
-            let found = Busy::new(key, acquirer.waiters.obstacle(&line), &acquirer.link.reporting);
+            let found =
+                Busy::new(key, acquirer.waiters.obstacle(&line), &acquirer.context.reporting);
             return call.busy(found);
         }
         (Way::Joins { is_first }, entry) => {
             if is_first {
                 acquirer.staged(&key)?;
             }
-            acquirer.link.count(&key, Outcome::Busy);
+            acquirer.context.count(&key, Outcome::Busy);
             (key, entry, false)
         }
         (Way::Asks, entry) => match acquirer.ask(key, None, options, entry).await? {

@@ -34,7 +34,7 @@ pub(super) struct Patient<'a> {
 impl Patient<'_> {
     /// The call is pinned by its caller: a future that is moved in here would take its space twice.
     pub(super) async fn wait<T>(&self, mut call: Pin<&mut impl Future<Output = T>>) -> T {
-        let patience = self.call.acquirer.link.reporting.waited_over;
+        let patience = self.call.acquirer.context.reporting.waited_over;
         let patience = patience.filter(|_| !self.call.options.is_campaign);
         let mut warnings = None;
         poll_fn(|cx| {
@@ -51,7 +51,7 @@ impl Patient<'_> {
     /// Logs what the call waits for: after so long, and each time that this has doubled, at least once an hour. Of a crowd
     /// that waits for one key, one call does so at a time.
     async fn warn(&self, patience: Duration) {
-        let backend = &self.call.acquirer.link.backend;
+        let backend = &self.call.acquirer.context.backend;
         let (mut next, mut warner, mut is_known) = (patience, None, self.is_known);
         loop {
             backend.timer(next.saturating_sub(self.call.waited())).await;
@@ -87,13 +87,13 @@ struct Occupant {
 
 impl Occupant {
     async fn of(Patient { call, key, awaited, .. }: &Patient<'_>) -> Self {
-        let (link, key) = (&call.acquirer.link, *key);
+        let (context, key) = (&call.acquirer.context, *key);
         let count = call.options.permits.count().unwrap_or(1);
         let permits = || Family::with_key(key.clone());
         // A pause of permits is under each of them.
         let is_lock = *awaited == Awaited::Lock;
         let lock = if is_lock { key.clone() } else { permits().member(1) };
-        let found = match inspect(link, lock).await {
+        let found = match inspect(context, lock).await {
             Ok(found) => found,
             Err(error) => return Self { words: error.problem().to_owned(), is_obstacle: false },
         };
@@ -101,7 +101,7 @@ impl Occupant {
         let (mut words, is_own) = match (&found, awaited) {
             (Some(holder), _) if is_lock || is_obstacle => {
                 let is_own = holder.is_own(call.options.identity.as_ref());
-                (holder.words(link.reporting.show(key)), is_own)
+                (holder.words(context.reporting.show(key)), is_own)
             }
             (_, Awaited::Lock) => ("the lock is free now".to_owned(), false),
             (_, Awaited::AllPermits) => ("a permit is still taken".to_owned(), false),

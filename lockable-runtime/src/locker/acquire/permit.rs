@@ -72,7 +72,7 @@ async fn in_lane(call: OneCall<'_>, family: Family, permits: u8) -> Result<Tried
     let Some(place) = place else {
         let key = family.into_key();
         acquirer.staged(&key)?;
-        acquirer.link.count(&key, Outcome::Busy);
+        acquirer.context.count(&key, Outcome::Busy);
         return call.busy(key);
     };
     let number = LaneNumber::OneOf(place.number);
@@ -108,7 +108,7 @@ async fn in_line(call: OneCall<'_>, lane: Lane, asks: bool) -> Result<Tried, Loc
 
 /// A lane that others of this process are in, unless they are for too long.
 async fn enter(call: OneCall<'_>, key: &LockKey, lanes: &Arc<Lanes>) -> Option<Occupied> {
-    let timer = |duration| call.acquirer.link.backend.timer(duration);
+    let timer = |duration| call.acquirer.context.backend.timer(duration);
     match call.options.wait {
         Wait::Forever => lanes.enter(timer).await,
         Wait::AtMost(limit) => {
@@ -130,7 +130,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::backend::{Link, Slow};
+    use crate::backend::{BackendContext, Slow};
     use crate::hold::guard::LockGuard;
     use crate::locker::Locker;
     use crate::types::options::Ttl;
@@ -145,7 +145,7 @@ mod tests {
         let permit = |locker: &Locker| locker.lock("k").permits(2).acquire();
         let (_first, second) = (permit(&other).await.unwrap(), permit(&other).await.unwrap());
         let release = async {
-            locker.link().backend.timer(Duration::from_millis(1)).await;
+            locker.context().backend.timer(Duration::from_millis(1)).await;
             second.release().await.unwrap();
         };
         let (third, ()) = tokio::join!(permit(&locker), release);
@@ -179,10 +179,10 @@ mod tests {
         let locker = Locker::in_memory();
         let permit = || locker.lock("k").permits(2);
         let (first, _second) = (permit().acquire().await.unwrap(), permit().acquire().await);
-        let start = locker.link().backend.now();
+        let start = locker.context().backend.now();
         let (waiting, released) = tokio::join!(permit().acquire(), first.release());
         assert!(waiting.is_ok() && released.is_ok());
-        assert_eq!(locker.link().backend.now(), start);
+        assert_eq!(locker.context().backend.now(), start);
     }
 
     /// Goal: a process finds its own permits busy right after it has dropped them.
@@ -204,16 +204,16 @@ mod tests {
         let permit = || locker.lock("k").permits(2);
         let _both = [permit().acquire().await.unwrap(), permit().acquire().await.unwrap()];
         drop(locker.lock("other").acquire().await.unwrap());
-        let start = locker.link().backend.now();
+        let start = locker.context().backend.now();
         assert!(permit().try_acquire().await.unwrap_err().is_busy());
-        assert_eq!(locker.link().backend.now(), start);
+        assert_eq!(locker.context().backend.now(), start);
     }
 
     fn slow() -> (Arc<Slow>, Locker) {
         let slow = Slow::open();
         let backend = Arc::new(Arc::clone(&slow));
-        let link = Link::new(backend, Duration::from_secs(1), Reporting::default());
-        (slow, Locker::builder().on(link, Ttl::DEFAULT).unwrap())
+        let context = BackendContext::new(backend, Duration::from_secs(1), Reporting::default());
+        (slow, Locker::builder().on(context, Ttl::DEFAULT).unwrap())
     }
 
     /// Goal: a lane that is free twice, because its call ends after its lease.
@@ -242,7 +242,7 @@ mod tests {
         ];
         let all = locker.lock("k").all_permits(2).acquire();
         let look = async {
-            locker.link().backend.timer(Duration::from_millis(1)).await;
+            locker.context().backend.timer(Duration::from_millis(1)).await;
             let lines = (0..1_000).map(|line| format!("disLock:{{k}}#1:all:{line}"));
             let permits = (0..3).map(|number| format!("disLock:{{k}}#{number}"));
             let names = lines.chain(permits).chain(["disLock:k".into(), "disLock:{k}".into()]);

@@ -22,7 +22,7 @@ pub(crate) async fn redeem(
     ticket: &Ticket,
     options: &Options,
 ) -> Result<LockGuard, LockError> {
-    let call = OneCall { acquirer, options, start: acquirer.link.backend.now() };
+    let call = OneCall { acquirer, options, start: acquirer.context.backend.now() };
     let acquiring = Acquiring::start(call.shown(ticket.key()));
     let mut asking = Box::pin(acquirer.redeem(ticket, options));
     match telemetry::inside(&acquiring.span, asking.as_mut()).await {

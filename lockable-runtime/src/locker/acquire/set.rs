@@ -40,7 +40,7 @@ pub(crate) async fn acquire_all(
         in_order.sort_unstable();
         in_order.dedup();
     }
-    let start = acquirer.link.backend.now();
+    let start = acquirer.context.backend.now();
     let part = Options { begin: Begin::WithTheLast, ..options.clone() };
     let all = All { call: OneCall { acquirer, options: &part, start }, keys: &in_order };
     let guards = match all.rounds().await? {
@@ -206,9 +206,9 @@ impl All<'_> {
     /// Fails where a call that knows more permits of the key has one of those.
     async fn is_alone(&self, family: &Family, count: usize) -> Result<(), LockError> {
         let above: Vec<_> = family.members(MOST).skip(count).collect();
-        let (link, key) = (&self.call.acquirer.link, family.key());
-        let taken = link.ask(Slot::of(key), link.backend.is_any_taken(above)).await;
-        let is_taken = taken.map_err(|fault| fault.about(key, &link.reporting))?;
+        let (context, key) = (&self.call.acquirer.context, family.key());
+        let taken = context.ask(Slot::of(key), context.backend.is_any_taken(above)).await;
+        let is_taken = taken.map_err(|fault| fault.about(key, &context.reporting))?;
         if is_taken { Err(family.has_more_than(count)) } else { Ok(()) }
     }
 
@@ -255,7 +255,7 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
-    use crate::backend::{Link, Slow};
+    use crate::backend::{BackendContext, Slow};
     use crate::lease::schedule::due;
     use crate::locker::Locker;
     use crate::types::clock::tokio_time;
@@ -266,7 +266,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_set_begins_with_no_old_lease() {
         let locker = Locker::in_memory();
-        let timer = |duration| locker.link().backend.timer(duration);
+        let timer = |duration| locker.context().backend.timer(duration);
         let third = Ttl::DEFAULT.duration() / 3;
         let until_due = || due(tokio_time(), Ttl::DEFAULT).since(tokio_time());
         // Renewals are due on a grid, on which a third may lie.
@@ -292,7 +292,7 @@ mod tests {
         let guards = [locker.lock("a").acquire().await, locker.lock("b").renew().acquire().await];
         let [first, _last] = guards.map(Result::unwrap);
         let release = async {
-            locker.link().backend.timer(2 * second).await;
+            locker.context().backend.timer(2 * second).await;
             first.release().await.unwrap();
         };
         let request = locker.lock_all(["a", "b"]).wait(3 * second);
@@ -307,8 +307,8 @@ mod tests {
     async fn a_call_that_loses_a_lock_each_time_gives_up() {
         let slow = Slow::open();
         let backend = Arc::new(Arc::clone(&slow));
-        let link = Link::new(backend, Duration::from_secs(1), Reporting::default());
-        let locker = Locker::builder().on(link, Ttl::DEFAULT).unwrap();
+        let context = BackendContext::new(backend, Duration::from_secs(1), Reporting::default());
+        let locker = Locker::builder().on(context, Ttl::DEFAULT).unwrap();
         let hour = Duration::from_secs(3_600);
         let _last = locker.lock("b").expire(hour).acquire().await.unwrap();
         slow.renewal_takes.store(3_600_000, Relaxed);

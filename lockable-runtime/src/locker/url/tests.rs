@@ -242,7 +242,7 @@ fn scheme() -> impl Strategy<Value = String> {
 /// Everything that a locker shows of its URL; what it cannot read is an error about the URL.
 fn shown(builder: LockerBuilder) -> String {
     match builder.connect_lazy() {
-        Ok(locker) => format!("{locker:?} {}", locker.link().backend.name()),
+        Ok(locker) => format!("{locker:?} {}", locker.context().backend.name()),
         Err(error) => {
             assert_eq!(error.kind(), LockErrorKind::InvalidUrl, "{error}");
             format!("{error} {error:?}")

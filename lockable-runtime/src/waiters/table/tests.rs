@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::backend::{Attempt, Link};
+use crate::backend::{Attempt, BackendContext};
 use crate::lease::Loss;
 use crate::types::clock::tokio_time;
 use crate::types::options::{Options, Ttl};
@@ -14,7 +14,7 @@ const LINE: LineKey = LineKey::Lock(KEY);
 
 fn lease(key: &LockKey) -> Lease {
     let attempt = Arc::new(Attempt::drawn(key.clone(), Ttl::DEFAULT));
-    Lease::granted(attempt, &Options::default(), Arc::new(Link::in_memory()))
+    Lease::granted(attempt, &Options::default(), Arc::new(BackendContext::in_memory()))
 }
 
 impl Table {

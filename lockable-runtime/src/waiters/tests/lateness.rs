@@ -13,13 +13,13 @@ fn slow_waiters() -> (Arc<Slow>, Arc<Lines>) {
 
 /// Those of another process on the same store.
 fn waiters_on(slow: &Arc<Slow>) -> Arc<Lines> {
-    let link = link_to(slow);
-    Lines::new(Arc::clone(&link), Releaser::new(link), Origin::draw().unwrap())
+    let context = link_to(slow);
+    Lines::new(Arc::clone(&context), Releaser::new(context), Origin::draw().unwrap())
 }
 
-fn link_to(slow: &Arc<Slow>) -> Arc<Link> {
+fn link_to(slow: &Arc<Slow>) -> Arc<BackendContext> {
     let backend = Arc::new(Arc::clone(slow));
-    Arc::new(Link::new(backend, Duration::from_secs(1), Reporting::default()))
+    Arc::new(BackendContext::new(backend, Duration::from_secs(1), Reporting::default()))
 }
 
 async fn elapse(millis: u64) {
@@ -87,9 +87,9 @@ async fn a_question_that_lands_after_its_turn_takes_no_lock() {
 #[tokio::test(start_paused = true)]
 async fn a_withdrawal_is_open_work_until_its_answer() {
     let slow = Slow::open();
-    let link = link_to(&slow);
-    let releaser = Releaser::new(Arc::clone(&link));
-    let waiters = Lines::new(link, Arc::clone(&releaser), Origin::draw().unwrap());
+    let context = link_to(&slow);
+    let releaser = Releaser::new(Arc::clone(&context));
+    let waiters = Lines::new(context, Arc::clone(&releaser), Origin::draw().unwrap());
     let _first = turn(&waiters_on(&slow)).await;
     {
         let mut call = pin!(turn(&waiters));

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::*;
-use crate::backend::Link;
+use crate::backend::BackendContext;
 use crate::releaser::Releaser;
 use crate::types::clock::{timer_on, tokio_time, within};
 use crate::types::owner::Origin;
@@ -21,7 +21,7 @@ fn entry(waiters: &Arc<Lines>) -> Entry {
 }
 
 fn entry_in(waiters: &Arc<Lines>, key: &LockKey) -> Entry {
-    match waiters.enter(key, Wait::Forever, waiters.link.backend.now()) {
+    match waiters.enter(key, Wait::Forever, waiters.context.backend.now()) {
         (Way::Asks, mut entry) => {
             entry.waits();
             entry
@@ -32,8 +32,8 @@ fn entry_in(waiters: &Arc<Lines>, key: &LockKey) -> Entry {
 }
 
 fn waiters() -> Arc<Lines> {
-    let link = Arc::new(Link::in_memory());
-    Lines::new(Arc::clone(&link), Releaser::new(link), Origin::draw().unwrap())
+    let context = Arc::new(BackendContext::in_memory());
+    Lines::new(Arc::clone(&context), Releaser::new(context), Origin::draw().unwrap())
 }
 
 /// The next call waits for its turn, but not for ever. Calls are fair, so that no turn is passed on, unless they say so.
@@ -43,7 +43,7 @@ async fn turn(waiters: &Arc<Lines>) -> Turn {
 
 async fn turn_of(waiters: &Arc<Lines>, fair: bool) -> Turn {
     let (options, entry) = (Options { fair, ..Options::default() }, entry(waiters));
-    let limit = || waiters.link.backend.timer(Duration::from_secs(60));
+    let limit = || waiters.context.backend.timer(Duration::from_secs(60));
     let call = waiters.turn(&LINE, (&entry, &options), LastReply::Busy);
     within(limit, call).await.expect("no turn comes").unwrap()
 }
@@ -53,7 +53,7 @@ fn is_pending<T>(call: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {
 }
 
 async fn is_held(waiters: &Arc<Lines>) -> bool {
-    waiters.link.backend.inspect(KEY.clone()).await.unwrap().is_some()
+    waiters.context.backend.inspect(KEY.clone()).await.unwrap().is_some()
 }
 
 fn has_line(waiters: &Arc<Lines>) -> bool {
@@ -115,9 +115,12 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
 #[tokio::test(start_paused = true)]
 async fn a_call_hears_of_the_first_grant_at_once() {
     let waiters = waiters();
-    let link = &waiters.link;
-    let other =
-        Lines::new(Arc::clone(link), Releaser::new(Arc::clone(link)), Origin::draw().unwrap());
+    let context = &waiters.context;
+    let other = Lines::new(
+        Arc::clone(context),
+        Releaser::new(Arc::clone(context)),
+        Origin::draw().unwrap(),
+    );
     let first = turn(&other).await;
     let mut next = pin!(turn(&waiters));
     assert!(is_pending(next.as_mut()));

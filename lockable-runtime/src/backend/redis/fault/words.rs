@@ -167,7 +167,7 @@ mod tests {
             "ERR ACL failure in script: User app has no permissions to run the 'get' command",
             "ERR wrong number of arguments for 'evalsha' command",
             "OOM command not allowed when used memory > 'maxmemory'.",
-            "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+            "MASTERDOWN BackendContext with MASTER is down and replica-serve-stale-data is set to 'no'.",
             "MISCONF Redis is configured to save RDB snapshots, but it's unable to persist on disk",
             "MOVED 3999 127.0.0.1:6381",
             "WRONGTYPE Operation against a key holding the wrong kind of value",

@@ -118,7 +118,7 @@ mod tests {
             ("TRYAGAIN Multiple keys request during rehashing of slot", Meaning::Split),
             ("ERR Script attempted to access a non local key in a cluster node", Meaning::Split),
             ("CLUSTERDOWN The cluster is down", Meaning::Passes),
-            ("MASTERDOWN Link with MASTER is down", Meaning::Passes),
+            ("MASTERDOWN BackendContext with MASTER is down", Meaning::Passes),
             ("LOADING Redis is loading the dataset in memory", Meaning::Passes),
             ("READONLY You can't write against a read only replica.", Meaning::Passes),
             ("NOREPLICAS Not enough good replicas to write.", Meaning::Stays),

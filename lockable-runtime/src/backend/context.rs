@@ -20,7 +20,7 @@ use crate::types::reporting::Reporting;
 use crate::types::slot::Slot;
 
 /// A backend, and how one locker uses it.
-pub(crate) struct Link {
+pub(crate) struct BackendContext {
     pub(crate) backend: Arc<dyn Backend>,
     /// The longest that a command is waited for.
     pub(crate) command_deadline: Duration,
@@ -34,7 +34,7 @@ pub(crate) struct Link {
     recheck_delay: Duration,
 }
 
-impl Link {
+impl BackendContext {
     pub(crate) fn new(
         backend: Arc<dyn Backend>,
         command_deadline: Duration,
@@ -58,7 +58,7 @@ impl Link {
         Self::new(backend, Duration::from_secs(1), Reporting::default())
     }
 
-    /// The same link, with what a test stages on it.
+    /// The same context, with what a test stages on it.
     pub(crate) fn staged(mut self, stage: Arc<dyn Stage>) -> Self {
         self.stage = Some(stage);
         self
@@ -71,7 +71,7 @@ impl Link {
     }
 
     /// # Errors
-    /// When the link was inherited from the process that this one was forked from.
+    /// When the context was inherited from the process that this one was forked from.
     pub(crate) fn usable_here(&self) -> Result<(), LockError> {
         if self.is_inherited() { Err(LockError::forked()) } else { Ok(()) }
     }
@@ -79,12 +79,12 @@ impl Link {
     /// The backend, where it may be used.
     ///
     /// # Errors
-    /// When the link was inherited from the process that this one was forked from.
+    /// When the context was inherited from the process that this one was forked from.
     pub(crate) fn backend_here(&self) -> Result<&Arc<dyn Backend>, LockError> {
         self.usable_here().map(|()| &self.backend)
     }
 
-    /// The same link, over which lines ask by themselves so much later.
+    /// The same context, over which lines ask by themselves so much later.
     #[cfg(lockable_internals)]
     pub(crate) fn rechecked_later(mut self, delay: Duration) -> Self {
         self.recheck_delay = delay;
@@ -104,7 +104,7 @@ impl Link {
 
     /// A reply of the backend whose answer is wanted also when it is late.
     pub(crate) fn question<T>(&self, slot: Slot, reply: Reply<T>) -> Question<'_, T> {
-        Question { link: self, slot, reply: Some(reply) }
+        Question { context: self, slot, reply: Some(reply) }
     }
 
     /// The fault of the acquisition that begins now, where a test has staged that it fails.
@@ -120,7 +120,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for BackendContext {
     fn drop(&mut self) {
         if self.is_inherited() {
             // Its connections stay as they are: to close one here would take it out of the events that the
@@ -132,7 +132,7 @@ impl Drop for Link {
 
 /// A reply of the backend that is waited for, and may come late.
 pub(crate) struct Question<'a, T> {
-    link: &'a Link,
+    context: &'a BackendContext,
     /// Of the lock, or the locks of one server, that it is about.
     slot: Slot,
     /// None once it was answered.
@@ -145,7 +145,7 @@ impl<T> Question<'_, T> {
     /// # Cancel safety
     /// The reply stays, and its answer with it.
     pub(crate) fn answer(&mut self) -> impl Future<Output = Result<T, Fault>> {
-        self.answer_within(self.link.command_deadline)
+        self.answer_within(self.context.command_deadline)
     }
 
     /// The same within another limit.
@@ -162,7 +162,7 @@ impl<T> Question<'_, T> {
         &mut self,
         attempt: &Attempt,
     ) -> impl Future<Output = Result<T, Fault>> {
-        self.wait(self.link.command_deadline, || attempt.sent_at().is_some(), Self::unanswered)
+        self.wait(self.context.command_deadline, || attempt.sent_at().is_some(), Self::unanswered)
     }
 
     /// An answer that comes after all, within this limit; none where it came in time.
@@ -178,15 +178,15 @@ impl<T> Question<'_, T> {
         limit: Duration,
         // Whether the limit counts already.
         counts: C,
-        none: fn(&Link, Slot, Duration) -> R,
+        none: fn(&BackendContext, Slot, Duration) -> R,
     ) -> Answer<'_, T, C, R> {
-        let Self { link, slot, reply } = self;
-        Answer { link, slot: *slot, reply, limit, counts, none, timer: None }
+        let Self { context, slot, reply } = self;
+        Answer { context, slot: *slot, reply, limit, counts, none, timer: None }
     }
 
     /// The backend hears of it, because its connection may be the reason.
-    fn unanswered(link: &Link, slot: Slot, limit: Duration) -> Result<T, Fault> {
-        Err(link.backend.unanswered(slot, limit))
+    fn unanswered(context: &BackendContext, slot: Slot, limit: Duration) -> Result<T, Fault> {
+        Err(context.backend.unanswered(slot, limit))
     }
 }
 
@@ -194,13 +194,13 @@ pin_project! {
     /// An answer, or what replaces it after the limit. No async fn, which would store its parts twice.
     #[must_use = "nothing happens before it is awaited"]
     struct Answer<'a, T, C, R> {
-        link: &'a Link,
+        context: &'a BackendContext,
         slot: Slot,
         reply: &'a mut Option<Reply<T>>,
         limit: Duration,
         // Whether the limit counts already.
         counts: C,
-        none: fn(&Link, Slot, Duration) -> R,
+        none: fn(&BackendContext, Slot, Duration) -> R,
         #[pin]
         timer: Option<Sleep>,
     }
@@ -211,14 +211,14 @@ impl<T, C: Fn() -> bool, R: From<Result<T, Fault>>> Future for Answer<'_, T, C, 
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         let mut this = self.project();
-        let none = || (this.none)(this.link, *this.slot, *this.limit);
+        let none = || (this.none)(this.context, *this.slot, *this.limit);
         let Some(reply) = this.reply else { return Poll::Ready(none()) };
         if let Poll::Ready(answer) = reply.as_mut().poll(cx) {
             **this.reply = None;
             return Poll::Ready(answer.into());
         }
         if this.timer.is_none() && (this.counts)() {
-            this.timer.set(Some(this.link.backend.timer(*this.limit)));
+            this.timer.set(Some(this.context.backend.timer(*this.limit)));
         }
         match this.timer.as_pin_mut() {
             Some(timer) => timer.poll(cx).map(|()| none()),
