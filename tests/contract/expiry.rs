@@ -31,7 +31,7 @@ async fn a_valid_lease_excludes_every_other_holder(store: &Store) {
 
 /// Goal: the two ends of one lease, the holder's own and the store's, in this order.
 /// Method: both remainders are asked for, the store's first. The time that passes between the two
-/// questions can only make the holder's look shorter, so it is taken off the difference.
+/// queries can only make the holder's look shorter, so it is taken off the difference.
 async fn the_holder_gives_up_before_the_store_does(store: &Store) {
     let held = hold(&store.locker().await).await;
     let is_proven = || {

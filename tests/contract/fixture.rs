@@ -241,7 +241,7 @@ pub(crate) async fn hold_shortly(store: &Store, locker: &Locker) -> LockGuard {
     in_time(|| locker.lock(KEY).expire(store.short())).await
 }
 
-/// The guard of a short lease. An answer that comes after the lease's end is an error, and the question is put again.
+/// The guard of a short lease. An answer that comes after the lease's end is an error, and the query is put again.
 pub(crate) async fn in_time(request: impl Fn() -> LockRequest) -> LockGuard {
     loop {
         match request().acquire().await {

@@ -237,8 +237,8 @@ async fn a_paused_clock_stops_no_deadline() {
     freed(&server).await;
 }
 
-/// Goal: the half minute that the documentation names. It counts from the first question without an
-/// answer, and a question takes as long as connecting may.
+/// Goal: the half minute that the documentation names. It counts from the first query without an
+/// answer, and a query takes as long as connecting may.
 #[tokio::test]
 async fn an_unlimited_wait_ends_after_half_a_minutes_outage() {
     const OUTAGE: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! No question is asked in vain: what a call learns from the other calls of its locker.
+//! No query is asked in vain: what a call learns from the other calls of its locker.
 
 use std::pin::pin;
 use std::sync::{Arc, mpsc};

@@ -130,7 +130,7 @@ async fn a_grant_received_after_its_end_is_released() {
 }
 
 /// The same of a call that waits, which goes on to do so.
-/// Method: the answer to its question is held back until the lease that it grants is over, and another process has the
+/// Method: the answer to its query is held back until the lease that it grants is over, and another process has the
 /// lock.
 #[tokio::test]
 async fn a_turn_received_after_its_end_is_lost() {

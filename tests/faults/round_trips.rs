@@ -109,7 +109,7 @@ async fn a_permit_costs_two_round_trips_and_a_second_key_one() {
     }
 }
 
-/// The try, a place in the queue, the question that the wake-up causes, and the release.
+/// The try, a place in the queue, the query that the wake-up causes, and the release.
 #[tokio::test]
 async fn a_lock_that_is_handed_off_costs_four_round_trips() {
     let (server, proxy) = server_and_proxy();

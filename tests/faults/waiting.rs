@@ -9,7 +9,7 @@ mod forged_wake_ups;
 mod hash_tags;
 pub(crate) mod history;
 mod killed_processes;
-pub(crate) mod late_questions;
+pub(crate) mod late_queries;
 mod late_wake_ups;
 mod longest_lease;
 mod minimum_hold;

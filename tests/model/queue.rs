@@ -34,7 +34,7 @@ mod state;
 mod world;
 
 #[rstest]
-#[case::questions_asked_again(AGAIN)]
+#[case::queries_asked_again(AGAIN)]
 #[case::three_processes(THREE)]
 #[case::calls_that_receive_their_turns_late(SLOW)]
 #[case::calls_that_are_dropped(CANCELS)]
@@ -92,7 +92,7 @@ fn the_rules_are_sound_over_drawn_orders_of(#[case] world: World) {
 #[case(Rule::FreeLockIsTheHeads, EXPIRIES, FIFO)]
 #[case(Rule::NextIsBehind, TURNS, FIFO)]
 #[case(Rule::OwnLockIsFound, AGAIN, OWNED)]
-#[case(Rule::QuestionLengthens, THREE, HELD)]
+#[case(Rule::QueryLengthens, THREE, HELD)]
 #[case(Rule::KeptTurnReserves, THREE, RISING)]
 #[case(Rule::ReservesPasses, PASSES, RESERVED)]
 #[case(Rule::ReservesPasses, PASSES, RISING)]

@@ -47,7 +47,7 @@ async fn every_way_to_lose_a_lock_stops_its_body() {
     }
 }
 
-/// Goal: one write of the server's, and not a question for each.
+/// Goal: one write of the server's, and not a query for each.
 #[tokio::test]
 async fn many_deletions_share_their_commands() {
     let count = long_form(1_000, 10_000);

@@ -1,6 +1,6 @@
 //! The operators' side of locks: who holds which lock, who waits, and which processes there are.
 //!
-//! In the first minute of an incident the questions are: who has this lock, since when, who waits for it, and how
+//! In the first minute of an incident the queries are: who has this lock, since when, who waits for it, and how
 //! can it be freed without two holders at work? An [`Admin`], which [`Locker::admin`](crate::Locker::admin)
 //! returns, answers them on every backend. The program `lockable` does the same from a shell. A service needs the
 //! feature `admin` only to act as an operator: without it, its locks are listed all the same, and its holders stop

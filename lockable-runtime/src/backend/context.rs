@@ -99,12 +99,12 @@ impl BackendContext {
 
     /// The answer about a lock of this slot within the command deadline, or the fault that none came.
     pub(crate) async fn ask<T>(&self, slot: Slot, reply: Reply<T>) -> Result<T, Fault> {
-        self.question(slot, reply).answer().await
+        self.query(slot, reply).answer().await
     }
 
     /// A reply of the backend whose answer is wanted also when it is late.
-    pub(crate) fn question<T>(&self, slot: Slot, reply: Reply<T>) -> Question<'_, T> {
-        Question { context: self, slot, reply: Some(reply) }
+    pub(crate) fn query<T>(&self, slot: Slot, reply: Reply<T>) -> Query<'_, T> {
+        Query { context: self, slot, reply: Some(reply) }
     }
 
     /// The fault of the acquisition that begins now, where a test has staged that it fails.
@@ -131,7 +131,7 @@ impl Drop for BackendContext {
 }
 
 /// A reply of the backend that is waited for, and may come late.
-pub(crate) struct Question<'a, T> {
+pub(crate) struct Query<'a, T> {
     context: &'a BackendContext,
     /// Of the lock, or the locks of one server, that it is about.
     slot: Slot,
@@ -139,7 +139,7 @@ pub(crate) struct Question<'a, T> {
     pub(crate) reply: Option<Reply<T>>,
 }
 
-impl<T> Question<'_, T> {
+impl<T> Query<'_, T> {
     /// The answer within the command deadline, or the fault that none came.
     ///
     /// # Cancel safety

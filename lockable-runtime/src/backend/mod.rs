@@ -34,7 +34,7 @@ mod url;
 
 pub(crate) use administration::{Administration, Client, Page, Queued, Rest, Seen};
 pub(crate) use attempt::{Attempt, Release};
-pub(crate) use context::{BackendContext, Outcome, Question, Stage};
+pub(crate) use context::{BackendContext, Outcome, Query, Stage};
 #[cfg(feature = "redis")]
 pub(crate) use epochs::Epoch;
 pub(crate) use events::{Events, WakeUp};

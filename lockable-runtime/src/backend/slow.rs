@@ -24,13 +24,13 @@ use crate::types::slot::Slot;
 pub(crate) struct Slow {
     memory: Arc<Memory>,
     /// How many milliseconds go by before the next requests reach the store.
-    pub(crate) question_takes: AtomicU64,
+    pub(crate) query_takes: AtomicU64,
     pub(crate) renewal_takes: AtomicU64,
     pub(crate) withdrawal_takes: AtomicU64,
     pub(crate) release_takes: AtomicU64,
     /// Whose server renews nothing: each slot has one of its own.
     pub(crate) silent: OnceLock<Slot>,
-    pub(crate) questions: AtomicUsize,
+    pub(crate) queries: AtomicUsize,
     /// How many releases came without a next attempt.
     pub(crate) releases: AtomicUsize,
 }
@@ -38,16 +38,16 @@ pub(crate) struct Slow {
 impl Slow {
     pub(crate) fn open() -> Arc<Self> {
         let memory = Memory::open("").unwrap();
-        let (questions, releases) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let [question_takes, renewal_takes, withdrawal_takes, release_takes] = Default::default();
+        let (queries, releases) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let [query_takes, renewal_takes, withdrawal_takes, release_takes] = Default::default();
         Arc::new(Self {
             memory,
-            question_takes,
+            query_takes,
             renewal_takes,
             withdrawal_takes,
             release_takes,
             silent: OnceLock::new(),
-            questions,
+            queries,
             releases,
         })
     }
@@ -109,9 +109,9 @@ impl Backend for Arc<Slow> {
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
-        self.questions.fetch_add(1, Relaxed);
+        self.queries.fetch_add(1, Relaxed);
         let this = Arc::clone(self);
-        let takes = self.question_takes.load(Relaxed);
+        let takes = self.query_takes.load(Relaxed);
         Box::pin(async move {
             attempt.mark_sent(this.now());
             this.reach(takes).await;

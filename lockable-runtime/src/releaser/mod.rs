@@ -99,7 +99,7 @@ impl Releaser {
         let this = Arc::clone(self);
         self.context.backend.detach(Box::pin(async move {
             let limit = this.context.command_deadline;
-            let known = match this.context.question(attempt.slot, reply).late_answer(limit).await {
+            let known = match this.context.query(attempt.slot, reply).late_answer(limit).await {
                 Some(Ok(Acquisition::Granted(_))) => Some(Known::Granted),
                 Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
                 Some(Ok(Acquisition::Busy | Acquisition::Done) | Err(_)) => None,

@@ -173,7 +173,7 @@ impl Process {
     }
 
     async fn enqueue(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
-        self.world.count("questions");
+        self.world.count("queries");
         let request = |store: &Arc<Memory>| {
             attempt.mark_sent(tokio_time());
             known(self, store, attempt, store.enqueue(sent(attempt)), |found| match found {
@@ -181,7 +181,7 @@ impl Process {
                 Enqueued::Queued(_) | Enqueued::Done(_) => None,
             })
         };
-        let ask = Ask::whole("question", attempt.slot, Does::Grows);
+        let ask = Ask::whole("query", attempt.slot, Does::Grows);
         let asked = match self.ask(ask, request).await {
             Ok(asked) => asked,
             Err(NoAnswer::Moves) => return self.enqueue_in_parts(attempt).await,

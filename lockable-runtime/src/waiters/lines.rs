@@ -210,20 +210,20 @@ impl Lines {
     async fn ask(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
         let mut open = Open { lines: &self, attempt: &attempt, is_answered: false };
         let enqueued = self.context.backend.enqueue(Arc::clone(&attempt));
-        let mut question = self.context.question(attempt.slot, enqueued);
-        match question.answer_once_sent(&attempt).await {
+        let mut query = self.context.query(attempt.slot, enqueued);
+        match query.answer_once_sent(&attempt).await {
             Ok(answer) => return open.answered(&answer),
             Err(fault) => open.failed(&fault),
         }
         drop(in_flight);
-        // A late answer still says what the question was granted, and nothing else does.
-        if let Some(Ok(answer)) = question.late_answer(GIVE_UP_AFTER).await {
+        // A late answer still says what the query was granted, and nothing else does.
+        if let Some(Ok(answer)) = query.late_answer(GIVE_UP_AFTER).await {
             open.answered(&answer);
         }
     }
 }
 
-/// A question under way; its line hears when this is dropped without an answer.
+/// A query under way; its line hears when this is dropped without an answer.
 struct Open<'a> {
     lines: &'a Arc<Lines>,
     attempt: &'a Arc<Attempt>,
@@ -247,7 +247,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             let attempt = self.attempt;
-            self.lines.on(&attempt.line(), |line, _| line.question_ends(attempt, false));
+            self.lines.on(&attempt.line(), |line, _| line.query_ends(attempt, false));
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Waiting without polling: the calls of this process form a line for each lock, and take turns. A table of
-//! who holds each lock, waits for it and asks for it spares the others their questions.
+//! who holds each lock, waits for it and asks for it spares the others their queries.
 //!
 //! See "How does a call wait in the FIFO queue?" in DESIGN.md.
 

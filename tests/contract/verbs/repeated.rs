@@ -25,7 +25,7 @@ fn is_long(admin: &Admin, key: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_question_leaves_an_extended_permit_as_long_as_it_is() {
+async fn a_query_leaves_an_extended_permit_as_long_as_it_is() {
     let (server, verbs) = server_and_verbs();
     let (admin, permit) = (server.admin(), "p:{export}#1");
     let attempt = verbs.attempt_for_permit("p:{export}", 3, LEASE).unwrap();

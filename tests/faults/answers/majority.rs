@@ -20,14 +20,14 @@ async fn the_map_of_a_node_that_is_cut_off_is_not_believed() {
     let connect = async || ample(&doors.url()).prefix("").connect().await.unwrap();
     let (holder, locker) = (connect().await, connect().await);
     let guard = holder.lock(&key).acquire().await.unwrap();
-    let question = Cue::of(["CLUSTER SLOTS"]);
-    doors.answer(0, question.clone(), Answer::Bytes(map_of_one(&doors)));
+    let query = Cue::of(["CLUSTER SLOTS"]);
+    doors.answer(0, query.clone(), Answer::Bytes(map_of_one(&doors)));
     for silent in [1, 2] {
-        doors.answer(silent, question.clone(), Answer::BreakBefore);
+        doors.answer(silent, query.clone(), Answer::BreakBefore);
     }
-    let asked = doors.count(0, &question);
+    let asked = doors.count(0, &query);
     let listed = locker.admin().locks().matching("none").next().await;
-    assert!(doors.count(0, &question) > asked);
+    assert!(doors.count(0, &query) > asked);
     assert!(locker.lock(&key).try_acquire().await.unwrap_err().is_busy());
     assert_eq!(doors.count(0, &Cue::of(["SET"]).about(&key)), 0, "a request leads astray");
     let error = listed.expect("most nodes are away").unwrap_err();

@@ -133,7 +133,7 @@ async fn a_lock_lost_between_set_and_get_is_not_granted() {
 
 /// Goal: a body starts with the turn of a node that was left before its call heard of it, while another process has the
 /// lock at the next node.
-/// Method: the call is polled by hand. Its turn comes with the answer to a question, and before the next poll the node
+/// Method: the call is polled by hand. Its turn comes with the answer to a query, and before the next poll the node
 /// has no slots any more.
 #[tokio::test]
 async fn a_turn_of_a_server_that_was_left_is_not_used() {
@@ -142,17 +142,17 @@ async fn a_turn_of_a_server_that_was_left_is_not_used() {
     let locker = connect_as("left-with-a-turn", &doors).await;
     let [from, to] = nodes.servers().each_ref().map(Server::admin);
     from.set(&key, "another");
-    let question = Hold::default();
-    doors.answer(0, Cue::of(["EVALSHA"]).about(&key).times(1), Answer::Held(question.clone()));
+    let query = Hold::default();
+    doors.answer(0, Cue::of(["EVALSHA"]).about(&key).times(1), Answer::Held(query.clone()));
     let mut call = Box::pin(locker.lock(&key).wait(LONG).acquire());
     tokio::select! {
         _ = &mut call => panic!("another process has the lock"),
-        () = question.wait_held(LIMIT) => {}
+        () = query.wait_held(LIMIT) => {}
     }
     let by_hand = ByHand::default();
     assert!(by_hand.poll(call.as_mut()).is_pending());
     from.del(&key);
-    question.end();
+    query.end();
     by_hand.woken().await;
     let connections = || connections_of("left-with-a-turn", &from);
     let guard = taken_elsewhere(&doors, &locker, &key, || connections() == 0).await;
@@ -550,8 +550,8 @@ fn doors() -> (Doors, Arc<Nodes>) {
 
 /// How often the nodes were asked who has which slots.
 fn maps(doors: &Doors) -> usize {
-    let question = Cue::of(["CLUSTER SLOTS"]);
-    doors.count(0, &question) + doors.count(1, &question)
+    let query = Cue::of(["CLUSTER SLOTS"]);
+    doors.count(0, &query) + doors.count(1, &query)
 }
 
 /// Ends a call that waits, and leaves nothing behind.

@@ -169,15 +169,15 @@ async fn a_failover_in_the_silence_of_a_watch_is_found() {
 #[tokio::test]
 async fn an_announcement_that_its_sentinel_repeats_counts() {
     let (group, third) = (steady(), Server::start());
-    let (door, question) =
+    let (door, query) =
         (Doors::before(&group.sentinels()[0]), Cue::of(["SENTINEL GET-MASTER-ADDR-BY-NAME"]));
-    door.answer(0, question.clone(), Answer::Bytes(address(&third)));
+    door.answer(0, query.clone(), Answer::Bytes(address(&third)));
     let url = format!("redis-sentinel://{}/{}", door.addr(0), Sentinels::NAME);
     let locker = connect_ample(&url).await;
     let guard = locker.lock("k").acquire().await.unwrap();
     assert!(third.admin().get(KEY).is_some());
     // It is asked once more when the subscription is open.
-    wait::until_async(LIMIT, async || door.count(0, &question) > 1).await;
+    wait::until_async(LIMIT, async || door.count(0, &query) > 1).await;
     door.take_back();
     let after = group.fail_over().admin();
     wait::until_async(LIMIT, async || after.command_calls("hello") > 0).await;

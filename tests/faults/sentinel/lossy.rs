@@ -97,7 +97,7 @@ async fn releases_that_a_planned_failover_lost_are_repeated() {
 
 /// Goal: a body starts with a turn from before a failover, of which its call heard later, while another process has the
 /// lock at the new primary.
-/// Method: the call is polled by hand. Its turn comes with the answer to a question, and before the next poll the new
+/// Method: the call is polled by hand. Its turn comes with the answer to a query, and before the next poll the new
 /// primary loses the lock.
 #[tokio::test]
 async fn a_turn_from_before_a_failover_is_not_used() {

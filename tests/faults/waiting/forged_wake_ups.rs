@@ -53,10 +53,10 @@ async fn a_forged_wake_up_costs_at_most_a_request(
     is_served_last(&scene.server, scene.other).await;
 }
 
-/// Goal: a wake-up that arrives again and again costs a question each time.
-/// Method: all arrive before the first question is answered.
+/// Goal: a wake-up that arrives again and again costs a query each time.
+/// Method: all arrive before the first query is answered.
 #[tokio::test]
-async fn a_repeated_wake_up_costs_no_second_question() {
+async fn a_repeated_wake_up_costs_no_second_query() {
     let (server, proxy) = server_and_proxy();
     let (holder, locker) =
         (listening(&server, &server.url()).await, listening(&server, &proxy.url()).await);
@@ -89,7 +89,7 @@ async fn a_repeated_wake_up_costs_no_second_question() {
     release_last(&server, guard).await;
 }
 
-/// Goal: a question that a forged wake-up has caused hides the true one, so that the kept turn lapses.
+/// Goal: a query that a forged wake-up has caused hides the true one, so that the kept turn lapses.
 /// Method: it was executed when the lock is released, and its answer is held back.
 #[tokio::test]
 async fn a_wake_up_behind_a_forged_one_costs_at_most_a_recheck() {

@@ -58,7 +58,7 @@ async fn a_waiter_for_several_keys_that_is_killed_costs_what_it_held() {
     is_over(&server).await;
 }
 
-/// The lock is its own from its question on.
+/// The lock is its own from its query on.
 #[tokio::test]
 async fn a_killed_holder_of_a_handed_off_lock_costs_its_lease() {
     let (server, guard, mut heads, waiter) = behind(1, 3_000, rechecking).await;

@@ -41,7 +41,7 @@ async fn a_demoted_server_passes_on_no_wake_up() {
     sections.assert_sound();
 }
 
-/// Goal: waiters are not left with their own questions alone.
+/// Goal: waiters are not left with their own queries alone.
 /// Method: as above, until they have subscribed at the new primary; then the lock is handed off twelve times.
 #[tokio::test(flavor = "multi_thread")]
 async fn subscriptions_follow_to_the_new_primary() {

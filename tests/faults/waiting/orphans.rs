@@ -11,19 +11,19 @@ use super::support::{QUEUE, connect, in_queue, rechecking};
 use crate::runtimes::{block_on, one_thread};
 use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, freed, freed_blocking, server_and_proxy};
 
-/// Goal: a question that was repeated, and lands behind the release of its turn, takes the lock for no
+/// Goal: a query that was repeated, and lands behind the release of its turn, takes the lock for no
 /// call.
 /// Method:
-/// 1. A waiter repeats its question over the connection of the background, where it is held back.
+/// 1. A waiter repeats its query over the connection of the background, where it is held back.
 /// 2. The turn comes with the release of the call before, and is released over the connection of another
 ///    runtime. The server does that, and its answer is held back.
-/// 3. The question lands, and takes the free lock.
+/// 3. The query lands, and takes the free lock.
 /// 4. Its answer is processed before that of the release.
 #[test]
-fn a_question_behind_its_release_takes_no_lock() {
+fn a_query_behind_its_release_takes_no_lock() {
     let (server, proxy, locker) = behind_proxy(LONG);
     let (first, second) = (one_thread(), one_thread());
-    let guard = granted_with_an_open_question(&first, &server, &proxy, &locker, locker.lock("k"));
+    let guard = granted_with_an_open_query(&first, &server, &proxy, &locker, locker.lock("k"));
     second.block_on(pair(&locker));
     proxy.hold_replies();
     let mut release = Box::pin(guard.release());
@@ -42,13 +42,13 @@ fn a_question_behind_its_release_takes_no_lock() {
     freed_blocking(&server);
 }
 
-/// Goal: the same for a question whose answer was given up before the release began.
-/// Method: the command deadline ends while the question is held back.
+/// Goal: the same for a query whose answer was given up before the release began.
+/// Method: the command deadline ends while the query is held back.
 #[test]
-fn a_dropped_question_behind_its_release_takes_nothing() {
+fn a_dropped_query_behind_its_release_takes_nothing() {
     let (server, proxy, locker) = behind_proxy(COMMAND);
     let (first, second) = (one_thread(), one_thread());
-    let guard = granted_with_an_open_question(&first, &server, &proxy, &locker, locker.lock("k"));
+    let guard = granted_with_an_open_query(&first, &server, &proxy, &locker, locker.lock("k"));
     first.block_on(elapse(2 * COMMAND));
     second.block_on(guard.release()).unwrap();
     let admin = server.admin();
@@ -60,7 +60,7 @@ fn a_dropped_question_behind_its_release_takes_nothing() {
     assert_eq!(admin.command::<usize>(&["EXISTS", QUEUE]), 0);
 }
 
-/// Goal: the minimum hold lasts, also where a question is open and the release is given up: nothing that
+/// Goal: the minimum hold lasts, also where a query is open and the release is given up: nothing that
 /// knows of no minimum overtakes the release.
 /// Method: the release is dropped on its way, or has no answer within its deadline.
 #[rstest]
@@ -70,7 +70,7 @@ fn a_minimum_hold_outlasts_an_unfinished_release(#[case] deadline: Duration) {
     let (server, proxy, locker) = behind_proxy(deadline);
     let (first, second) = (one_thread(), one_thread());
     let request = locker.lock("k").min_hold(LONG / 2);
-    let guard = granted_with_an_open_question(&first, &server, &proxy, &locker, request);
+    let guard = granted_with_an_open_query(&first, &server, &proxy, &locker, request);
     proxy.hold_requests();
     let release = guard.release();
     let limit = Duration::from_millis(1_200);
@@ -89,8 +89,8 @@ fn behind_proxy(command_deadline: Duration) -> (Server, Proxy, Locker) {
     (server, proxy, locker.connect_lazy().unwrap())
 }
 
-/// A lock that was granted by the release of the call before, while the question that its line asked is held back.
-fn granted_with_an_open_question(
+/// A lock that was granted by the release of the call before, while the query that its line asked is held back.
+fn granted_with_an_open_query(
     runtime: &Runtime,
     server: &Server,
     proxy: &Proxy,

@@ -93,7 +93,7 @@ async fn a_new_subscription_limits_the_lines_asked_at_once() {
     kill_subscribers(&admin);
     wait::until_async(LIMIT, async || admin.command_calls("lpos") > asked).await;
     elapse(Duration::from_millis(500)).await;
-    // Fewer where an answer to an earlier question was held back, too.
+    // Fewer where an answer to an earlier query was held back, too.
     let limited = admin.command_calls("lpos") - asked;
     assert!(limited <= LIMITED, "{limited}");
     proxy.release_replies();

@@ -32,7 +32,7 @@ pub(crate) async fn connect_rechecking(url: &str) -> Locker {
     rechecking(url).connect().await.unwrap()
 }
 
-/// Such a locker, which listens: no later question is asked because of its subscription.
+/// Such a locker, which listens: no later query is asked because of its subscription.
 pub(crate) async fn listening(server: &Server, url: &str) -> Locker {
     let (locker, holder) = (connect(url).await, connect(&server.url()).await);
     // A subscription that is new has its lines ask once more.

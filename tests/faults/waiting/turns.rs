@@ -8,7 +8,7 @@ use lockable_tests::{Admin, Server, wait};
 use rstest::rstest;
 use tokio::task::{JoinHandle, JoinSet, yield_now};
 
-use super::late_questions::give_up;
+use super::late_queries::give_up;
 use super::support::{
     connect, connect_rechecking, held, held_beside, held_beside_proxy, impatient_behind_proxy,
     in_queue, is_over, is_served_last, owners_in_queue, queued, rechecking, release_last, renewed,
@@ -33,7 +33,7 @@ async fn a_handed_off_lock_is_renewed() {
     release_last(&server, guard).await;
 }
 
-/// Method: the question that the wake-up causes is held back until another client has the lock.
+/// Method: the query that the wake-up causes is held back until another client has the lock.
 #[tokio::test]
 async fn a_turn_that_another_client_has_taken_starts_no_body() {
     let (server, proxy) = server_and_proxy();
@@ -145,10 +145,10 @@ async fn calls_with_leases_of_all_lengths_keep_their_order() {
 
 /// Goal: a call has the lease of the one whose place it has taken over, or costs that place.
 /// Method: a place in the queue is asked for by a call with a short lease, which leaves; before the wake-up, or when the
-/// question that this causes is under way. Another process waits behind it.
+/// query that this causes is under way. Another process waits behind it.
 #[rstest]
 #[case::before_its_turn(false)]
-#[case::during_its_question(true)]
+#[case::during_its_query(true)]
 #[tokio::test]
 async fn a_place_is_asked_for_again_with_a_longer_lease(#[case] is_asked: bool) {
     let (server, proxy, locker, holder) = held_beside_proxy().await;

@@ -233,7 +233,7 @@ async fn a_lease_that_is_over_makes_no_lock_busy() {
     assert!(!first.lease().is_held() && error.is_unavailable(), "{error}");
 }
 
-/// Method: the question of a line has no answer, while a call of another runtime, over a connection of
+/// Method: the query of a line has no answer, while a call of another runtime, over a connection of
 /// its own, is answered.
 #[tokio::test]
 async fn a_current_answer_outweighs_an_earlier_failure() {

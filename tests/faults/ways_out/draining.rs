@@ -11,7 +11,7 @@ use lockable_tests::{Server, wait};
 
 use crate::runtimes::{block_on, one_thread};
 use crate::support::{LIMIT, ample, connect_ample, server_and_locker, server_and_proxy};
-use crate::waiting::late_questions::{give_up, held_question};
+use crate::waiting::late_queries::{give_up, held_query};
 use crate::waiting::support::{queued, waiter};
 
 #[tokio::test]
@@ -130,13 +130,13 @@ async fn a_drain_waits_until_dropped_waiters_leave_the_queue() {
 
 /// Its request may grant a lock that only this process can release.
 #[tokio::test]
-async fn a_drain_waits_for_a_dropped_question() {
+async fn a_drain_waits_for_a_dropped_query() {
     if !is_alone() {
         return;
     }
     let (server, proxy) = server_and_proxy();
     let locker = connect_ample(&proxy.url()).await;
-    give_up(held_question(&server, &proxy, &locker, LIMIT).await).await;
+    give_up(held_query(&server, &proxy, &locker, LIMIT).await).await;
     assert!(shutdown(SHORT).await.unwrap_err().is_unavailable());
     proxy.release_requests();
     drains(&server).await;

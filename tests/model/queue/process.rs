@@ -17,9 +17,9 @@ pub(crate) struct Letter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Purpose {
     Try,
-    // A question of the line, which may have counted as failed already.
-    Question { has_failed: bool },
-    // The release of a turn, which a question about the same attempt may overtake.
+    // A query of the line, which may have counted as failed already.
+    Query { has_failed: bool },
+    // The release of a turn, which a query about the same attempt may overtake.
     TurnsEnd { may_overtake: bool },
     // That of another lock, from whose answer nothing follows.
     End,
@@ -32,9 +32,9 @@ pub(crate) enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) owner: Owner,
-    pub(crate) questions: u8,
+    pub(crate) queries: u8,
     is_unsure: bool,
-    /// Whether a wake-up has made the line ask, and no question has ended since.
+    /// Whether a wake-up has made the line ask, and no query has ended since.
     is_woken: bool,
     /// Whether another came meanwhile.
     is_woken_again: bool,
@@ -135,7 +135,7 @@ impl Process {
 
     /// The line asks, for a new place if it has none.
     pub(crate) fn ask(&mut self, out: &mut Outbox) {
-        out.extend(self.came_due().map(question));
+        out.extend(self.came_due().map(query));
     }
 
     fn came_due(&mut self) -> Option<Owner> {
@@ -146,14 +146,14 @@ impl Process {
             let owner = self.draw();
             self.place = Some(Place {
                 owner,
-                questions: 0,
+                queries: 0,
                 is_unsure: false,
                 is_woken: false,
                 is_woken_again: false,
             });
         }
         let place = self.place.as_mut()?;
-        place.questions += 1;
+        place.queries += 1;
         Some(place.owner)
     }
 
@@ -171,9 +171,9 @@ impl Process {
         }
     }
 
-    /// A question was answered.
+    /// A query was answered.
     pub(crate) fn answered(&mut self, owner: Owner, answer: Answer, out: &mut Outbox) {
-        let is_leftover = self.question_ends(owner, true);
+        let is_leftover = self.query_ends(owner, true);
         let gives_back = is_leftover && self.rules.has(Rule::LeftoverIsGivenBack);
         match answer {
             Answer::Granted(_) if gives_back => out.push(release(owner)),
@@ -225,7 +225,7 @@ impl Process {
         self.given.push(Hold { owner, fence, has_turn: true, is_lost: false });
     }
 
-    /// A question brought no answer in time.
+    /// A query brought no answer in time.
     pub(crate) fn failed(&mut self, owner: Owner, out: &mut Outbox) {
         let is_leftover = self.is_leftover(owner);
         if is_leftover {
@@ -236,9 +236,9 @@ impl Process {
         self.close(out);
     }
 
-    /// Nothing waits for the answer of a question any more.
+    /// Nothing waits for the answer of a query any more.
     pub(crate) fn gave_up(&mut self, owner: Owner) {
-        self.question_ends(owner, false);
+        self.query_ends(owner, false);
         self.forget();
     }
 
@@ -315,7 +315,7 @@ impl Process {
         let Some(turn) = self.turn.filter(|turn| turn.place.owner == owner) else {
             return out.push(letter(Request::Release { owner, next: None }, Purpose::End));
         };
-        let is_open = turn.place.questions > 0 || turn.place.is_unsure;
+        let is_open = turn.place.queries > 0 || turn.place.is_unsure;
         let may_overtake = is_open && self.rules.has(Rule::OvertakenLeaves);
         let request = Request::Release { owner, next: self.came_due() };
         if !self.rules.has(Rule::TurnLastsToAnswer) {
@@ -336,7 +336,7 @@ impl Process {
         match (next, answer) {
             (Some(next), Some(answer @ Answer::Granted(_))) => self.answered(next, answer, out),
             (Some(next), answer) => {
-                let is_leftover = self.question_ends(next, answer.is_some());
+                let is_leftover = self.query_ends(next, answer.is_some());
                 let gives_back = is_leftover && self.rules.has(Rule::LeftoverIsGivenBack);
                 out.extend(gives_back.then(|| leave(next)));
             }
@@ -373,7 +373,7 @@ impl Process {
     }
 
     fn keep_leftover(&mut self, place: Option<Place>) {
-        self.leftovers.extend(place.filter(|place| place.questions > 0));
+        self.leftovers.extend(place.filter(|place| place.queries > 0));
     }
 
     fn is_leftover(&self, owner: Owner) -> bool {
@@ -381,16 +381,16 @@ impl Process {
     }
 
     /// Says whether the attempt is a leftover.
-    fn question_ends(&mut self, owner: Owner, is_answered: bool) -> bool {
+    fn query_ends(&mut self, owner: Owner, is_answered: bool) -> bool {
         let is_leftover = self.is_leftover(owner);
         let turn = self.turn.as_mut().map(|turn| &mut turn.place);
         let mut places = self.place.iter_mut().chain(turn).chain(&mut self.leftovers);
         if let Some(place) = places.find(|place| place.owner == owner) {
-            place.questions = place.questions.saturating_sub(1);
+            place.queries = place.queries.saturating_sub(1);
             place.is_unsure |= !is_answered;
             place.is_woken = false;
         }
-        self.leftovers.retain(|place| place.questions > 0);
+        self.leftovers.retain(|place| place.queries > 0);
         is_leftover
     }
 
@@ -406,8 +406,8 @@ fn letter(request: Request, purpose: Purpose) -> Letter {
     Letter { request, purpose, has_run: false }
 }
 
-fn question(owner: Owner) -> Letter {
-    letter(Request::Enqueue(owner), Purpose::Question { has_failed: false })
+fn query(owner: Owner) -> Letter {
+    letter(Request::Enqueue(owner), Purpose::Query { has_failed: false })
 }
 
 pub(crate) fn release(owner: Owner) -> Letter {

@@ -35,8 +35,8 @@ pub(crate) const WANTED: &str = "each place has a call";
 
 /// Where each request is answered, no lease ends and no wake-up is forged: a waiter is there that need not ask twice.
 ///
-/// Otherwise the lock may be kept for it after the question of an earlier wake-up has found it taken, and before that is
-/// answered. Then no question follows from its wake-up: the line asks by itself later, or the kept lock lapses.
+/// Otherwise the lock may be kept for it after the query of an earlier wake-up has found it taken, and before that is
+/// answered. Then no query follows from its wake-up: the line asks by itself later, or the kept lock lapses.
 pub(crate) const SERVED: &str = "each waiter is in the queue of a lock that is held";
 
 /// Where each request is answered and no lease ends.

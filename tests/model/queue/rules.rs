@@ -22,7 +22,7 @@ pub(crate) enum Rule {
     /// An attempt that asks finds its own lock.
     OwnLockIsFound,
     /// It makes a lock that was kept for it last for the whole lease.
-    QuestionLengthens,
+    QueryLengthens,
     /// So does a release that queues an attempt, and finds the lock kept for that.
     ReleaseLengthens,
     /// Who finds the lock kept is granted it with new fencing tokens.
@@ -38,15 +38,15 @@ pub(crate) enum Rule {
     CountsFromSending,
     /// A grant that is answered once more does not end the turn that it began.
     RepeatedIsKnown,
-    /// What a question finds that was under way when its place or turn ended is given back.
+    /// What a query finds that was under way when its place or turn ended is given back.
     LeftoverIsGivenBack,
     /// A turn is over when its release was answered, and not before.
     TurnLastsToAnswer,
-    /// If a question may land behind the release, its attempt leaves once that was answered,
+    /// If a query may land behind the release, its attempt leaves once that was answered,
     OvertakenLeaves,
     /// or was given up.
     UnansweredLeaves,
-    /// A lost attempt leaves, which an earlier question may have queued again.
+    /// A lost attempt leaves, which an earlier query may have queued again.
     LostLeaves,
     /// So does one that its call does not want,
     ReturnedLeaves,

@@ -120,7 +120,7 @@ impl Server {
             return (self.take(owner), None);
         }
         if self.has(owner) && self.rules.has(Rule::OwnLockIsFound) {
-            return (self.lengthen(Rule::QuestionLengthens), None);
+            return (self.lengthen(Rule::QueryLengthens), None);
         }
         self.join(owner);
         (Answer::Busy, woken)

@@ -112,8 +112,8 @@ impl State {
         let answer = answer.filter(|answer| !has_run || *answer != Answer::Gone);
         self.on(owner.process, |process, lapsed, out| match (purpose, request, answer) {
             (Purpose::Try, ..) => process.tried(owner, answer, lapsed, out),
-            (Purpose::Question { .. }, _, Some(answer)) => process.answered(owner, answer, out),
-            (Purpose::Question { has_failed }, _, None) => {
+            (Purpose::Query { .. }, _, Some(answer)) => process.answered(owner, answer, out),
+            (Purpose::Query { has_failed }, _, None) => {
                 if !has_failed {
                     process.failed(owner, out);
                 }
@@ -143,12 +143,12 @@ impl State {
         self.answer(letter, None);
     }
 
-    /// A question has no answer in time, and may have one later.
+    /// A query has no answer in time, and may have one later.
     pub(crate) fn time_out(&mut self, packet: Packet) {
         self.left.timeouts -= 1;
         self.take(packet);
         let (Packet::Request(letter) | Packet::Answer(letter, _)) = packet else { return };
-        let failed = Letter { purpose: Purpose::Question { has_failed: true }, ..letter };
+        let failed = Letter { purpose: Purpose::Query { has_failed: true }, ..letter };
         self.send([match packet {
             Packet::Answer(_, answer) => Packet::Answer(failed, answer),
             _ => Packet::Request(failed),

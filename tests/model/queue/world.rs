@@ -78,7 +78,7 @@ pub(crate) enum Action {
     Lose(Packet),
     // A request is given up, and will land.
     Delay(Letter),
-    // A question counts as failed, and may be answered.
+    // A query counts as failed, and may be answered.
     TimeOut(Packet),
     // A request runs, and is sent again.
     Rerun(Letter),
@@ -221,12 +221,12 @@ fn arrivals(state: &State, packet: Packet, actions: &mut Vec<Action>) {
     let is_repeated = purpose == Purpose::Background && matches!(request, Request::Release { .. });
     let is_lossy = !is_repeated && purpose != Purpose::GivenUp;
     let is_late = matches!(packet, Packet::Request(_)) && purpose != Purpose::GivenUp;
-    let is_question = purpose == Purpose::Question { has_failed: false };
+    let is_query = purpose == Purpose::Query { has_failed: false };
     let is_rerun = !has_run && purpose != Purpose::Background;
     let accidents = [
         (is_lossy && state.left.losses > 0, Action::Lose(packet)),
         (is_late && state.left.delays > 0, Action::Delay(letter)),
-        (is_question && state.left.timeouts > 0, Action::TimeOut(packet)),
+        (is_query && state.left.timeouts > 0, Action::TimeOut(packet)),
         (is_late && is_rerun && state.left.reruns > 0, Action::Rerun(letter)),
     ];
     actions.extend(accidents.into_iter().filter(|(may, _)| *may).map(|(_, action)| action));

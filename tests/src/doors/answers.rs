@@ -61,7 +61,7 @@ pub enum Host {
     Empty,
     /// A null, in `CLUSTER SLOTS`.
     Nil,
-    /// A question mark.
+    /// A query mark.
     Unknown,
 }
 

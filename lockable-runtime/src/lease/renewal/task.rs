@@ -180,8 +180,8 @@ impl RenewalTask {
         let requests = batch.iter().map(request).collect();
         let Some(first) = batch.first() else { return };
         let slot = first.lease.attempt().slot;
-        let mut question = self.context.question(slot, self.context.backend.renew(requests));
-        match question.answer_within(patience).await {
+        let mut query = self.context.query(slot, self.context.backend.renew(requests));
+        match query.answer_within(patience).await {
             Ok(outcomes) => {
                 let (answered, failed) = sorted(&batch, outcomes);
                 self.settle(&answered, sent);
@@ -193,7 +193,7 @@ impl RenewalTask {
             Err(fault) => {
                 self.retry(&batch, sent, fault);
                 // A late answer still says how long the lock is held, or that it is not.
-                let late = question.late_answer(self.context.command_deadline).await;
+                let late = query.late_answer(self.context.command_deadline).await;
                 if let Some(Ok(outcomes)) = late {
                     // Those that failed are tried again already.
                     let (answered, _) = sorted(&batch, outcomes);

@@ -7,7 +7,7 @@ use super::busy::Busy;
 use super::gate::Gate;
 use super::warners::Warners;
 use crate::backend::{
-    Acquisition, Attempt, BackendContext, Fault, Grant, Outcome, Question, Renewed, Reserved,
+    Acquisition, Attempt, BackendContext, Fault, Grant, Outcome, Query, Renewed, Reserved,
 };
 use crate::hold::guard::LockGuard;
 use crate::lease::Lease;
@@ -244,15 +244,14 @@ const LOOK: &str = "acquire the lock by its key, and look whether the work is do
 struct Asked<'a> {
     acquirer: &'a Acquirer,
     attempt: &'a Arc<Attempt>,
-    question: Question<'a, Acquisition>,
+    query: Query<'a, Acquisition>,
 }
 
 impl<'a> Asked<'a> {
     fn new(acquirer: &'a Acquirer, attempt: &'a Arc<Attempt>) -> Self {
         let context = &acquirer.context;
-        let question =
-            context.question(attempt.slot, context.backend.try_acquire(Arc::clone(attempt)));
-        Self { acquirer, attempt, question }
+        let query = context.query(attempt.slot, context.backend.try_acquire(Arc::clone(attempt)));
+        Self { acquirer, attempt, query }
     }
 
     /// For the lock that a ticket has.
@@ -279,15 +278,15 @@ impl<'a> Asked<'a> {
                 }
             }
         });
-        let question = context.question(attempt.slot, reply);
-        Self { acquirer, attempt, question }
+        let query = context.query(attempt.slot, reply);
+        Self { acquirer, attempt, query }
     }
 
     async fn answer(mut self) -> Result<Acquisition, Fault> {
-        let answer = self.question.answer_once_sent(self.attempt).await;
+        let answer = self.query.answer_once_sent(self.attempt).await;
         self.acquirer.context.count(&self.attempt.key, Outcome::from(&answer));
         let is_unsure = answer.as_ref().is_err_and(|fault| !fault.proves_absence);
-        if is_unsure && self.question.reply.is_none() && self.may_hold() {
+        if is_unsure && self.query.reply.is_none() && self.may_hold() {
             self.acquirer.releaser.defer(Arc::clone(self.attempt), Known::Unknown);
         }
         answer
@@ -300,7 +299,7 @@ impl<'a> Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        if let Some(reply) = self.question.reply.take()
+        if let Some(reply) = self.query.reply.take()
             && self.may_hold()
         {
             self.acquirer.releaser.adopt(Arc::clone(self.attempt), reply);

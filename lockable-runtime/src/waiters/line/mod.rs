@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | place | `came_due`, `ending`: the line asks, and again when it is `woken` | it is granted, or no call waits |
 //! | turn | `answered`: the first call has it, and after `passed` the next | `released`, `lost`, `deferred`, `returned` |
-//! | leftover | a place or turn ends while a question about it is under way | that was answered, or given up |
+//! | leftover | a place or turn ends while a query about it is under way | that was answered, or given up |
 
 use std::collections::VecDeque;
 use std::mem;
@@ -43,7 +43,7 @@ pub(crate) struct Line<C> {
     /// There is one only while a call waits.
     place: Option<Place>,
     turn: Option<Turn>,
-    /// What is neither, and has a question under way.
+    /// What is neither, and has a query under way.
     leftovers: Vec<Place>,
     pub(super) last_reply: LastReply,
     /// Whether the backend has ever answered this line, or a call that joined it.
@@ -143,7 +143,7 @@ impl<C> Line<C> {
         attempt.map_or_else(Actions::default, |attempt| self.returned(&attempt, now))
     }
 
-    /// The moment of the next question has come; returns what it is about.
+    /// The moment of the next query has come; returns what it is about.
     pub(crate) fn came_due(
         &mut self,
         make: impl FnOnce(&Waiter<C>) -> Arc<Attempt>,
@@ -154,7 +154,7 @@ impl<C> Line<C> {
     }
 
     /// A wake-up says that the lock is kept for this attempt, so the line asks: anyone may have sent it, and the answer says
-    /// what is true. While that question is under way, other wake-ups cost none.
+    /// what is true. While that query is under way, other wake-ups cost none.
     pub(crate) fn woken(&mut self, owner: &OwnerToken) -> Actions<C> {
         let is_woken = |place: &mut Place| place.attempt.owner == *owner && place.wake();
         let place = self.place.as_mut().and_then(|place| is_woken(place).then_some(place));
@@ -162,21 +162,21 @@ impl<C> Line<C> {
         Actions { ask, ..Actions::default() }
     }
 
-    /// A wake-up may have been missed: the answer to a question under way does not put off the next one.
+    /// A wake-up may have been missed: the answer to a query under way does not put off the next one.
     pub(crate) fn asks_once_more(&mut self) {
         if let Some(place) = &mut self.place {
-            place.is_woken_again |= place.questions > 0;
+            place.is_woken_again |= place.queries > 0;
         }
     }
 
-    /// The backend has answered a question, perhaps after the attempt was given up and withdrawn.
+    /// The backend has answered a query, perhaps after the attempt was given up and withdrawn.
     pub(crate) fn answered(
         &mut self,
         attempt: &Arc<Attempt>,
         answer: &Enqueued,
         now: Moment,
     ) -> Actions<C> {
-        let is_leftover = self.question_ends(attempt, true);
+        let is_leftover = self.query_ends(attempt, true);
         match answer {
             Enqueued::Granted(_) if is_leftover => return Actions::release(attempt),
             Enqueued::Granted(grant) => return self.begin(attempt, grant, now),
@@ -207,9 +207,9 @@ impl<C> Line<C> {
         self.close(Actions { refuse: Some((fault, ended)), ..Actions::default() })
     }
 
-    /// A question brought no answer in time, or an error. The line asks again, unless that lasts.
+    /// A query brought no answer in time, or an error. The line asks again, unless that lasts.
     ///
-    /// The first question of a line that joined without a try takes the place of that, and ends the calls as a
+    /// The first query of a line that joined without a try takes the place of that, and ends the calls as a
     /// try would.
     pub(crate) fn failed(
         &mut self,
@@ -245,15 +245,15 @@ impl<C> Line<C> {
 
     /// The release of this attempt begins; says what goes with it.
     ///
-    /// The turn is over when the release was answered. A question about it may have no answer until then:
-    /// 1. the question is sent, and is slow;
-    /// 2. another question is granted the lock, the body runs, and the release frees the lock;
-    /// 3. the question lands, on another connection, and takes the lock or a place in the queue;
+    /// The turn is over when the release was answered. A query about it may have no answer until then:
+    /// 1. the query is sent, and is slow;
+    /// 2. another query is granted the lock, the body runs, and the release frees the lock;
+    /// 3. the query lands, on another connection, and takes the lock or a place in the queue;
     /// 4. its answer comes before that of the release, and looks like a repetition of the grant.
     ///
     /// So the attempt is withdrawn once the release was answered, or given up. See "When is a turn over, and what is a repeated or
     /// late grant?" in DESIGN.md.
-    /// Tests: `a_question_that_a_release_may_overtake_is_withdrawn`, `a_question_behind_its_release_takes_no_lock`.
+    /// Tests: `a_query_that_a_release_may_overtake_is_withdrawn`, `a_query_behind_its_release_takes_no_lock`.
     pub(crate) fn ending(
         &mut self,
         attempt: &Attempt,
@@ -263,7 +263,7 @@ impl<C> Line<C> {
         let turn = self.turn.as_ref().filter(|turn| turn.place.is_of(attempt));
         // If another turn has begun, the lock was lost, and is released alone.
         let Some(turn) = turn else { return Ending::default() };
-        let may_overtake = turn.place.questions > 0 || turn.place.is_unsure;
+        let may_overtake = turn.place.queries > 0 || turn.place.is_unsure;
         // Without an attempt the line asks by itself.
         let next = make.and_then(|make| self.came_due(make));
         if next.is_some() {
@@ -291,7 +291,7 @@ impl<C> Line<C> {
         }
         let mut actions = match (&next, grant) {
             (Some(next), Some(grant)) => self.answered(next, &Enqueued::Granted(grant), now),
-            (Some(next), None) if self.question_ends(next, is_answered) => Actions::withdraw(next),
+            (Some(next), None) if self.query_ends(next, is_answered) => Actions::withdraw(next),
             _ => Actions::default(),
         };
         // A withdrawal leaves no lock taken for a minimum hold.
@@ -306,7 +306,7 @@ impl<C> Line<C> {
         Actions::default()
     }
 
-    /// The lock of this attempt was lost; an earlier question may have queued the attempt again.
+    /// The lock of this attempt was lost; an earlier query may have queued the attempt again.
     pub(crate) fn lost(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         self.end_turn(attempt, now);
         Actions::withdraw(attempt)
@@ -314,7 +314,7 @@ impl<C> Line<C> {
 
     /// The call that was given the turn of this attempt does not want it.
     ///
-    /// Its lock may have ended before that, and an earlier question may have queued the attempt again.
+    /// Its lock may have ended before that, and an earlier query may have queued the attempt again.
     pub(crate) fn returned(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let passed = self.passed(attempt, now);
         if passed.deliver.is_some() {
@@ -360,7 +360,7 @@ impl<C> Line<C> {
         Actions { deliver, withdraw, ..Actions::default() }
     }
 
-    /// Ends the turn of this attempt, and the next question is due. A later turn continues.
+    /// Ends the turn of this attempt, and the next query is due. A later turn continues.
     fn end_turn(&mut self, attempt: &Attempt, now: Moment) {
         let Some(turn) = self.turn.take_if(|turn| turn.place.is_of(attempt)) else { return };
         self.keep_leftover(Some(turn.place));
@@ -378,9 +378,9 @@ impl<C> Line<C> {
         actions
     }
 
-    /// Keeps what is over here while a question about it is under way.
+    /// Keeps what is over here while a query about it is under way.
     fn keep_leftover(&mut self, place: Option<Place>) {
-        self.leftovers.extend(place.filter(|place| place.questions > 0));
+        self.leftovers.extend(place.filter(|place| place.queries > 0));
     }
 
     fn waits_as(&self, attempt: &Attempt) -> bool {
@@ -391,17 +391,17 @@ impl<C> Line<C> {
         self.leftovers.iter().any(|place| place.is_of(attempt))
     }
 
-    /// A question about the attempt was answered, or given up; says whether the attempt is a leftover.
-    pub(crate) fn question_ends(&mut self, attempt: &Attempt, is_answered: bool) -> bool {
+    /// A query about the attempt was answered, or given up; says whether the attempt is a leftover.
+    pub(crate) fn query_ends(&mut self, attempt: &Attempt, is_answered: bool) -> bool {
         let is_leftover = self.is_leftover(attempt);
         let turn = self.turn.as_mut().map(|turn| &mut turn.place);
         let mut places = self.place.iter_mut().chain(turn).chain(&mut self.leftovers);
         let place = places.find(|place| place.is_of(attempt));
-        debug_assert!(place.is_some(), "a question about an attempt that no line knows");
+        debug_assert!(place.is_some(), "a query about an attempt that no line knows");
         if let Some(place) = place {
-            place.question_ends(is_answered);
+            place.query_ends(is_answered);
         }
-        self.leftovers.retain(|place| place.questions > 0);
+        self.leftovers.retain(|place| place.queries > 0);
         is_leftover
     }
 

@@ -21,7 +21,7 @@ pub(crate) enum LastReply {
     Nothing,
     /// Another holder has it, or this line was granted it.
     Busy,
-    /// The last question brought no answer, or an error.
+    /// The last query brought no answer, or an error.
     Fault(Box<Fault>),
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Waiter<C> {
 pub(crate) struct Actions<C> {
     /// The turn of this call has come.
     pub(crate) deliver: Option<(C, Granted)>,
-    /// A question about this attempt is due at once.
+    /// A query about this attempt is due at once.
     pub(crate) ask: Option<Arc<Attempt>>,
     /// The backend is to forget these attempts, in the queue and as holders.
     pub(crate) withdraw: Vec<Arc<Attempt>>,
@@ -96,7 +96,7 @@ pub(crate) struct Granted {
 pub(crate) struct Ending {
     /// The attempt that the release queues behind the others.
     pub(crate) next: Option<Arc<Attempt>>,
-    /// Whether a question about the ended attempt may land behind the release.
+    /// Whether a query about the ended attempt may land behind the release.
     pub(super) may_overtake: bool,
     pub(crate) is_answered: bool,
     /// The grant of the next attempt that came with the answer.
@@ -106,19 +106,19 @@ pub(crate) struct Ending {
 /// An attempt that is in the backend's queue, or may be.
 pub(super) struct Place {
     pub(super) attempt: Arc<Attempt>,
-    /// How many questions about it are under way.
-    pub(super) questions: u32,
-    /// Whether a question was given up, which may reach the backend at any time.
+    /// How many queries about it are under way.
+    pub(super) queries: u32,
+    /// Whether a query was given up, which may reach the backend at any time.
     pub(super) is_unsure: bool,
-    /// Whether a wake-up has made the line ask, and no question has ended since.
+    /// Whether a wake-up has made the line ask, and no query has ended since.
     is_woken: bool,
-    /// Whether another came meanwhile: the lock may be kept since that question has found it taken.
+    /// Whether another came meanwhile: the lock may be kept since that query has found it taken.
     pub(super) is_woken_again: bool,
 }
 
 impl Place {
     pub(super) fn new(attempt: Arc<Attempt>) -> Self {
-        Self { attempt, questions: 0, is_unsure: false, is_woken: false, is_woken_again: false }
+        Self { attempt, queries: 0, is_unsure: false, is_woken: false, is_woken_again: false }
     }
 
     /// A wake-up says that the lock is kept for it; returns whether the line asks.
@@ -140,20 +140,20 @@ impl Place {
         waiting.iter().enumerate().find(|(_, waiter)| waiter.is_once == is_once)
     }
 
-    /// Counts a question about it, for a lease that the first call can use. Turns begin and end under the same lock, so
-    /// the end of a turn sees every question that may land behind its release.
+    /// Counts a query about it, for a lease that the first call can use. Turns begin and end under the same lock, so
+    /// the end of a turn sees every query that may land behind its release.
     pub(super) fn ask<C>(&mut self, waiting: &VecDeque<Waiter<C>>) -> Arc<Attempt> {
         if let Some((_, first)) = self.first_of(waiting).filter(|(_, it)| it.ttl > self.attempt.ttl)
         {
             self.attempt = self.attempt.with_ttl(first.ttl);
         }
-        self.questions += 1;
+        self.queries += 1;
         Arc::clone(&self.attempt)
     }
 
-    pub(super) fn question_ends(&mut self, is_answered: bool) {
-        debug_assert!(self.questions > 0, "a question ends that did not begin");
-        self.questions = self.questions.saturating_sub(1);
+    pub(super) fn query_ends(&mut self, is_answered: bool) {
+        debug_assert!(self.queries > 0, "a query ends that did not begin");
+        self.queries = self.queries.saturating_sub(1);
         self.is_unsure |= !is_answered && self.attempt.sent_at().is_some();
         self.is_woken = false;
     }
@@ -189,7 +189,7 @@ impl Turn {
         self.place.is_unsure |= self.grant.permit() != grant.permit();
     }
 
-    /// Passes it to the first of these calls, without a question to the backend, if it may be.
+    /// Passes it to the first of these calls, without a query to the backend, if it may be.
     pub(super) fn pass<C>(
         &mut self,
         waiting: &mut VecDeque<Waiter<C>>,

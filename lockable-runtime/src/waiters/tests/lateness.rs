@@ -1,4 +1,4 @@
-//! Questions that are slow, withdrawals that fail, and what they leave behind.
+//! Queries that are slow, withdrawals that fail, and what they leave behind.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -27,29 +27,29 @@ async fn elapse(millis: u64) {
     settle().await;
 }
 
-/// The withdrawal comes first, and the question takes the lock long after.
+/// The withdrawal comes first, and the query takes the lock long after.
 #[tokio::test(start_paused = true)]
-async fn a_question_that_lands_late_takes_no_lock() {
+async fn a_query_that_lands_late_takes_no_lock() {
     let (slow, waiters) = slow_waiters();
-    slow.question_takes.store(5_000, Relaxed);
+    slow.query_takes.store(5_000, Relaxed);
     {
         let mut call = pin!(turn(&waiters));
         assert!(is_pending(call.as_mut()));
         settle().await;
     }
-    assert!(has_line(&waiters), "a question has no answer");
+    assert!(has_line(&waiters), "a query has no answer");
     elapse(4_900).await;
     assert!(!is_held(&waiters).await && has_line(&waiters));
     elapse(100).await;
     settle().await;
     assert!(!is_held(&waiters).await && !has_line(&waiters));
-    assert_eq!(slow.releases.load(Relaxed), 1, "the question took the lock");
+    assert_eq!(slow.releases.load(Relaxed), 1, "the query took the lock");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_without_an_answer_is_forgotten_after_half_a_minute() {
+async fn a_query_without_an_answer_is_forgotten_after_half_a_minute() {
     let (slow, waiters) = slow_waiters();
-    slow.question_takes.store(3_600_000, Relaxed);
+    slow.query_takes.store(3_600_000, Relaxed);
     {
         let mut call = pin!(turn(&waiters));
         assert!(is_pending(call.as_mut()));
@@ -61,20 +61,20 @@ async fn a_question_without_an_answer_is_forgotten_after_half_a_minute() {
     assert!(!has_line(&waiters));
 }
 
-/// Its turn begins by the answer to a second question, and ends before the first one lands.
+/// Its turn begins by the answer to a second query, and ends before the first one lands.
 #[tokio::test(start_paused = true)]
-async fn a_question_that_lands_after_its_turn_takes_no_lock() {
+async fn a_query_that_lands_after_its_turn_takes_no_lock() {
     let (slow, waiters) = slow_waiters();
-    slow.question_takes.store(5_000, Relaxed);
+    slow.query_takes.store(5_000, Relaxed);
     let first = {
         let mut call = pin!(turn(&waiters));
         assert!(is_pending(call.as_mut()));
         settle().await;
-        slow.question_takes.store(0, Relaxed);
+        slow.query_takes.store(0, Relaxed);
         elapse(1_200).await;
         call.await
     };
-    assert_eq!(slow.questions.load(Relaxed), 2);
+    assert_eq!(slow.queries.load(Relaxed), 2);
     first.release().await.unwrap();
     settle().await;
     assert!(!is_held(&waiters).await && has_line(&waiters));
@@ -131,20 +131,20 @@ async fn every_line_asks_after_a_new_subscription() {
     let mut call = pin!(turn(&waiters));
     assert!(is_pending(call.as_mut()));
     elapse(300).await;
-    let questions = slow.questions.load(Relaxed);
+    let queries = slow.queries.load(Relaxed);
     waiters.on_resubscribed(&|_| true);
     settle().await;
-    assert_eq!(slow.questions.load(Relaxed), questions + 1);
+    assert_eq!(slow.queries.load(Relaxed), queries + 1);
     assert!(is_pending(call.as_mut()));
 }
 
 /// Goal: a server that answers nothing does not keep the other locks from being asked for until its answers are given up.
 /// Method: more locks than may be asked for at a time, and not one answer.
 #[tokio::test(start_paused = true)]
-async fn questions_without_an_answer_in_time_let_others_be_asked() {
+async fn queries_without_an_answer_in_time_let_others_be_asked() {
     const LOCKS: usize = 300;
     let (slow, waiters) = slow_waiters();
-    slow.question_takes.store(3_600_000, Relaxed);
+    slow.query_takes.store(3_600_000, Relaxed);
     let keys = (0..LOCKS).map(|n| LockKey::new(n.to_string()).unwrap());
     let lines: Vec<_> = keys.map(LineKey::Lock).collect();
     let options = Options::default();
@@ -152,7 +152,7 @@ async fn questions_without_an_answer_in_time_let_others_be_asked() {
     let call = |(line, entry)| waiters.turn(line, (entry, &options), LastReply::Busy);
     let _calls: Vec<_> = lines.iter().zip(&entries).map(call).collect();
     settle().await;
-    assert!(slow.questions.load(Relaxed) < LOCKS);
+    assert!(slow.queries.load(Relaxed) < LOCKS);
     elapse(1_000).await;
-    assert_eq!(slow.questions.load(Relaxed), LOCKS);
+    assert_eq!(slow.queries.load(Relaxed), LOCKS);
 }

@@ -78,7 +78,7 @@ async fn a_released_turn_leaves_nothing() {
     assert!(!is_held(&waiters).await && !has_line(&waiters));
 }
 
-/// Its grant comes with the answer to the release: the line asks no question.
+/// Its grant comes with the answer to the release: the line asks no query.
 #[tokio::test(start_paused = true)]
 async fn a_release_serves_the_next_call_at_once() {
     const RESERVED: u64 = 17;
@@ -94,7 +94,7 @@ async fn a_release_serves_the_next_call_at_once() {
     assert_eq!(token(&second) - token_of_first, RESERVED);
     second.release().await.unwrap();
     let third = turn(&waiters).await;
-    assert_eq!(token(&third) - token_of_first, 2 * RESERVED, "a question was asked in vain");
+    assert_eq!(token(&third) - token_of_first, 2 * RESERVED, "a query was asked in vain");
 }
 
 /// So at its limit such a call says that the lock is busy, although it has asked nothing itself.

@@ -81,7 +81,7 @@ pub(super) struct Hosts<'a> {
     /// Each with its port.
     each: Vec<String>,
     pub(super) path: &'a str,
-    /// From the question mark on.
+    /// From the `?` on.
     tail: &'a str,
 }
 

@@ -26,7 +26,7 @@ use crate::types::owner::{Origin, OwnerToken};
 use crate::types::slot::Slot;
 
 /// How often the node is asked whether it lives, and the channels are left that no call has listened to since.
-/// A call that waits listens with each of its questions, which are less than a second apart.
+/// A call that waits listens with each of its queries, which are less than a second apart.
 const SWEEP: Duration = Duration::from_secs(5);
 
 /// The pause before the next connection where the node has just answered: slots that move one right after the
@@ -242,7 +242,7 @@ impl Subscribed {
         Some(state.channels.take_changes())
     }
 
-    /// One outcome for each change, and perhaps one of the question whether the node lives. A channel that could
+    /// One outcome for each change, and perhaps one of the query whether the node lives. A channel that could
     /// not be left ends with the connection.
     fn answered(
         &self,

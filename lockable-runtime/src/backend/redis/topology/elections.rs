@@ -105,7 +105,7 @@ impl Elections {
         self.change(known, endpoint);
     }
 
-    /// What Sentinels answered to a question that was asked during that election; what was learned since is
+    /// What Sentinels answered to a query that was asked during that election; what was learned since is
     /// newer. Returns the primary that counts; none where they disagree and none was known.
     ///
     /// Less than a majority counts only where the known primary could not be used, and a tie never.
@@ -224,11 +224,11 @@ mod tests {
         assert!(!second.epoch.is_over());
     }
 
-    /// 1. A question is sent.
+    /// 1. A query is sent.
     /// 2. A failover is announced.
     /// 3. The answers arrive, which were given before it.
     #[test]
-    fn an_announcement_outlasts_earlier_questions() {
+    fn an_announcement_outlasts_earlier_queries() {
         let elections = Arc::<Elections>::default();
         settle(&elections, 0, 1);
         assert!(announce(&elections, 1, 2));

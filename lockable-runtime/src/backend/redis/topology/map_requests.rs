@@ -1,4 +1,4 @@
-//! The questions to nodes which of them have which slots.
+//! The queries to nodes which of them have which slots.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,8 +64,8 @@ pub(super) async fn collect_soon(
 pub(super) async fn request_map(server: Arc<Server>, limit: Duration) -> MapAnswer {
     let opener = &server.connections.opener;
     let connection = server.connections.ready().await?;
-    let question = pipeline([command::slots()]);
-    let Some(replies) = opener.within(limit, connection.call(&question)).await else {
+    let query = pipeline([command::slots()]);
+    let Some(replies) = opener.within(limit, connection.call(&query)).await else {
         connection.unanswered(limit);
         return Err(Fault::no_answer(&opener.server, limit));
     };
@@ -74,7 +74,7 @@ pub(super) async fn request_map(server: Arc<Server>, limit: Duration) -> MapAnsw
     Ok(slots::read(reply, endpoint, &connection.target)?)
 }
 
-/// Asks another node over a connection of the question's own, without greeting it.
+/// Asks another node over a connection of the query's own, without greeting it.
 pub(super) async fn request_map_anew(
     opener: Opener,
     endpoint: Endpoint,

@@ -1,4 +1,4 @@
-//! When the nodes are asked which of them have which slots: one question at a time.
+//! When the nodes are asked which of them have which slots: one query at a time.
 
 use std::mem;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use crate::backend::Fault;
 use crate::types::clock::{Moment, boot_time};
 use crate::types::mutex::Mutex;
 
-/// Two questions are at least this far apart, however many calls need an answer.
+/// Two queries are at least this far apart, however many calls need an answer.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The pause doubles with each answer that has no news, up to this: a node that hangs makes every process ask. A
 /// failover is found within that time.
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
-/// Whether a question is under way.
+/// Whether a query is under way.
 #[derive(Default)]
 pub(super) struct Pace {
     state: Mutex<Pacing>,
@@ -27,10 +27,10 @@ pub(super) struct Pace {
 #[derive(Default)]
 struct Pacing {
     is_running: bool,
-    /// Whether an answer was needed since the last question was sent.
+    /// Whether an answer was needed since the last query was sent.
     is_needed: bool,
     asked: Moment,
-    /// Before the next question.
+    /// Before the next query.
     pause: Duration,
 }
 
@@ -47,7 +47,7 @@ impl Pace {
         !mem::replace(&mut state.is_running, true)
     }
 
-    /// The next question is about to be sent, after this pause.
+    /// The next query is about to be sent, after this pause.
     pub(super) fn begin(&self) -> Duration {
         let mut state = self.state.lock();
         let now = boot_time();
@@ -87,7 +87,7 @@ mod tests {
 
     /// A failover that comes after a long time without news is found as soon as any other.
     #[test]
-    fn the_pause_between_two_questions_has_a_limit() {
+    fn the_pause_between_two_queries_has_a_limit() {
         let pace = Pace::default();
         for _ in 0..10 {
             assert!(pace.need());

@@ -1,4 +1,4 @@
-//! Asks the nodes which of them have which slots, one question at a time.
+//! Asks the nodes which of them have which slots, one query at a time.
 //!
 //! See "How does `CLUSTER SLOTS` decide which node has a slot?" in DESIGN.md.
 

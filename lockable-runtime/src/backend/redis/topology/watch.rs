@@ -17,7 +17,7 @@ use crate::types::clock::{timer_on, within};
 /// What Sentinels publish when another server is the primary.
 pub(crate) const CHANNEL: &str = "+switch-master";
 
-/// The Sentinels of one primary, which are watched from the first question on until this is dropped.
+/// The Sentinels of one primary, which are watched from the first query on until this is dropped.
 pub(crate) struct Watch {
     pub(crate) sentinels: Arc<Sentinels>,
     tasks: OnceLock<Vec<Kept>>,

@@ -97,8 +97,8 @@ impl<'a> Session<'a> {
             pipeline.add_command(script::exist(*channels));
         }
         if asks_settings {
-            for question in settings::questions() {
-                pipeline.add_command(question);
+            for query in settings::queries() {
+                pipeline.add_command(query);
             }
         }
         let mut replies = self.call(&pipeline).await?.into_iter();

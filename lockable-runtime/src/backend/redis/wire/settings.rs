@@ -23,7 +23,7 @@ const WANTED: [&str; 5] =
     ["maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write"];
 
 /// What asks for the settings.
-pub(super) fn questions() -> [Cmd; SOURCES.len()] {
+pub(super) fn queries() -> [Cmd; SOURCES.len()] {
     let [mut config, mut info] = [Cmd::new(), Cmd::new()];
     config.arg("CONFIG").arg("GET").arg(&WANTED);
     info.arg("INFO");

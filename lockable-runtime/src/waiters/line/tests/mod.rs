@@ -11,7 +11,7 @@ use crate::types::options::Ttl;
 mod once;
 mod orders;
 mod process;
-mod questions;
+mod queries;
 mod store;
 mod turns;
 
@@ -113,7 +113,7 @@ impl Case {
         self.line.answered(attempt, answer, self.now)
     }
 
-    /// A first call waits, and its place is granted after its question was answered.
+    /// A first call waits, and its place is granted after its query was answered.
     fn given(&mut self) -> Arc<Attempt> {
         self.joins(0, "first");
         let attempt = self.asks(&sent());

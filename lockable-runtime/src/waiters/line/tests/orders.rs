@@ -44,7 +44,7 @@ const SEEN: [&str; 12] = [
     "tries that end",
     "turns",
     "passes",
-    "questions without an answer",
+    "queries without an answer",
     "withdrawals",
     "unwanted or returned grants",
     "locks lost",
@@ -228,7 +228,7 @@ impl<'a> Order<'a> {
     fn deliver(&mut self, at: usize, packet: Packet) {
         let (process, now) = (&mut self.processes[at], self.now);
         match packet {
-            Packet::Question(attempt, is_heard) => {
+            Packet::Query(attempt, is_heard) => {
                 let answer = self.store.enqueue(&attempt);
                 if is_heard {
                     process.under_way.push(Packet::Answer(attempt, answer));
@@ -240,10 +240,10 @@ impl<'a> Order<'a> {
             }
             Packet::NoAnswer(attempt) => {
                 process.hears_nothing(attempt, now);
-                self.count("questions without an answer");
+                self.count("queries without an answer");
             }
             Packet::Unanswered(attempt) => {
-                let _is_leftover: bool = process.line.question_ends(&attempt, false);
+                let _is_leftover: bool = process.line.query_ends(&attempt, false);
                 process.take_due();
             }
             Packet::Withdrawal(attempt) => {

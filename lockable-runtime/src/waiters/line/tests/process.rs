@@ -13,8 +13,8 @@ use crate::waiters::line::{Actions, Behind, Ending, Granted, LastReply, Line, Wa
 
 /// What is under way, and arrives in any order.
 pub(super) enum Packet {
-    /// A question on its way to the store, and whether its answer will arrive.
-    Question(Arc<Attempt>, bool),
+    /// A query on its way to the store, and whether its answer will arrive.
+    Query(Arc<Attempt>, bool),
     Answer(Arc<Attempt>, Enqueued),
     /// No answer came in time.
     NoAnswer(Arc<Attempt>),
@@ -123,7 +123,7 @@ impl Process {
         if !is_heard {
             self.under_way.push(Packet::NoAnswer(Arc::clone(&attempt)));
         }
-        self.under_way.push(Packet::Question(attempt, is_heard));
+        self.under_way.push(Packet::Query(attempt, is_heard));
     }
 
     pub(super) fn hears(&mut self, wake_up: &WakeUp) {
@@ -169,7 +169,7 @@ impl Process {
         let withdrawn = withdraw.into_iter().filter(is_sent).map(Packet::Withdrawal);
         self.under_way.extend(withdrawn);
         self.under_way.extend(release.map(Packet::Deferred));
-        self.under_way.extend(ask.map(|attempt| Packet::Question(attempt, true)));
+        self.under_way.extend(ask.map(|attempt| Packet::Query(attempt, true)));
         self.take_due();
     }
 

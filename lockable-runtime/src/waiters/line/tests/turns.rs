@@ -190,7 +190,7 @@ fn a_turn_that_another_has_replaced_is_not_passed_on() {
     assert_eq!(delivered(&case.line.passed(&place, case.now)), Some("third"));
 }
 
-/// Its lock has ended, so an earlier question may have queued it again.
+/// Its lock has ended, so an earlier query may have queued it again.
 #[test]
 fn a_turn_that_another_grant_has_replaced_is_withdrawn() {
     let mut case = case();
@@ -326,7 +326,7 @@ fn a_next_place_that_was_given_up_meanwhile_is_withdrawn_again() {
 
 /// See [`Line::ending`].
 #[test]
-fn a_question_that_a_release_may_overtake_is_withdrawn() {
+fn a_query_that_a_release_may_overtake_is_withdrawn() {
     let mut case = case();
     case.joins(0, "first");
     let attempt = case.asks(&sent());
@@ -338,7 +338,7 @@ fn a_question_that_a_release_may_overtake_is_withdrawn() {
     assert!(case.line.is_over());
 }
 
-/// Method: the question lands after an operator has deleted the lock that the release left taken.
+/// Method: the query lands after an operator has deleted the lock that the release left taken.
 #[test]
 fn a_late_grant_is_given_back_without_a_minimum_hold() {
     for is_answered in [false, true] {
@@ -360,7 +360,7 @@ fn a_late_grant_is_given_back_without_a_minimum_hold() {
 }
 
 #[test]
-fn a_question_that_lands_after_the_turn_is_released_or_withdrawn() {
+fn a_query_that_lands_after_the_turn_is_released_or_withdrawn() {
     for is_granted in [true, false] {
         let mut case = case();
         case.joins(0, "first");

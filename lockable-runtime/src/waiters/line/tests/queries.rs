@@ -15,7 +15,7 @@ fn a_line_asks_at_once_and_for_one_place() {
 }
 
 #[test]
-fn no_call_no_question() {
+fn no_call_no_query() {
     let mut case = case();
     assert!(case.line.came_due(|_| unreachable!("no call waits")).is_none());
     assert!(case.line.is_over());
@@ -49,7 +49,7 @@ fn a_line_that_is_woken_asks_at_once() {
     for (again, due) in [(true, Duration::ZERO), (false, RECHECK_INTERVAL)] {
         let woken = case.line.woken(&place.owner);
         assert!(Arc::ptr_eq(woken.ask.as_ref().unwrap(), &place) && woken.deliver.is_none());
-        // The lock may be kept for it since that question landed.
+        // The lock may be kept for it since that query landed.
         assert!(!again || is_nothing(&case.line.woken(&place.owner)));
         assert!(is_nothing(&case.answered(&place, &BUSY)), "another holder has the lock");
         assert_eq!(case.due_in(), Some(due));
@@ -60,9 +60,9 @@ fn a_line_that_is_woken_asks_at_once() {
     assert!(is_nothing(&case.line.woken(&place.owner)), "it has its turn");
 }
 
-/// Goal: a new subscription has the line ask, and the answer to an earlier question puts that off.
+/// Goal: a new subscription has the line ask, and the answer to an earlier query puts that off.
 #[test]
-fn a_question_under_way_puts_off_no_question_of_a_new_subscription() {
+fn a_query_under_way_puts_off_no_query_of_a_new_subscription() {
     for is_missed in [false, true] {
         let mut case = case();
         case.joins(0, "first");
@@ -98,12 +98,12 @@ fn a_wake_up_that_crosses_a_withdrawal_changes_nothing() {
 }
 
 #[test]
-fn a_question_that_a_withdrawal_may_overtake_is_withdrawn_again() {
+fn a_query_that_a_withdrawal_may_overtake_is_withdrawn_again() {
     let mut case = case();
     case.joins(0, "first");
     let place = case.asks(&sent());
     assert!(withdraws(&case.line.left(0, case.now), &[&place]));
-    assert!(!case.line.is_over(), "a question has no answer");
+    assert!(!case.line.is_over(), "a query has no answer");
     assert!(withdraws(&case.answered(&place, &BUSY), &[&place]));
     assert!(case.line.is_over());
 }
@@ -130,25 +130,25 @@ fn a_call_that_comes_back_has_its_old_place() {
 }
 
 #[test]
-fn a_question_without_an_answer_counts_as_under_way() {
+fn a_query_without_an_answer_counts_as_under_way() {
     let mut case = case();
     case.joins_after_try(0, "first");
     let attempt = case.asks(&sent());
     let fault = Fault::unavailable("no answer");
     assert!(is_nothing(&case.line.failed(Some(&attempt), &fault, case.now)));
-    assert!(!case.line.question_ends(&attempt, false));
+    assert!(!case.line.query_ends(&attempt, false));
     assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
     let ending = case.ending(&attempt, &sent());
     assert!(withdraws(&case.line.released(&attempt, ending, case.now), &[&attempt]));
 }
 
 #[test]
-fn a_question_that_was_never_sent_is_forgotten() {
+fn a_query_that_was_never_sent_is_forgotten() {
     let mut case = case();
     case.joins(0, "first");
     let unsent = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
     let attempt = case.asks(&unsent);
-    assert!(!case.line.question_ends(&attempt, false));
+    assert!(!case.line.query_ends(&attempt, false));
     assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
     let ending = case.ending(&attempt, &sent());
     assert!(is_nothing(&case.line.released(&attempt, ending, case.now)));
@@ -173,7 +173,7 @@ fn a_line_asks_again_after_a_fault_and_gives_up_after_half_a_minute() {
     let names: Vec<_> = refused.iter().map(|waiter| waiter.answer).collect();
     assert_eq!(names, ["first", "second"]);
     assert!(withdraws(&actions, &[&place]));
-    assert!(case.line.question_ends(&place, false) && case.line.is_over());
+    assert!(case.line.query_ends(&place, false) && case.line.is_over());
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn an_answer_starts_the_half_minute_again() {
 
 /// None of them has tried itself.
 #[test]
-fn a_first_question_ends_its_calls_as_a_try_does() {
+fn a_first_query_ends_its_calls_as_a_try_does() {
     let mut case = case();
     case.joins_behind_try(0, "first");
     case.line.tried(fault(), case.now);
@@ -201,11 +201,11 @@ fn a_first_question_ends_its_calls_as_a_try_does() {
     let actions = case.line.failed(Some(&place), &Fault::unavailable("no answer"), case.now);
     assert_eq!(actions.refuse.as_ref().unwrap().1.len(), 2);
     assert!(withdraws(&actions, &[&place]));
-    assert!(case.line.question_ends(&place, false) && case.line.is_over());
+    assert!(case.line.query_ends(&place, false) && case.line.is_over());
 }
 
 #[test]
-fn an_old_question_without_an_answer_ends_no_new_call() {
+fn an_old_query_without_an_answer_ends_no_new_call() {
     let mut case = case();
     case.joins_behind_try(0, "first");
     let place = case.asks(&sent());
@@ -301,12 +301,12 @@ fn a_call_that_tried_comes_before_those_behind_it() {
 }
 
 #[test]
-fn a_try_that_ends_asks_no_second_question() {
+fn a_try_that_ends_asks_no_second_query() {
     let mut case = case();
     case.joins_behind_try(0, "first");
     let place = case.asks(&sent());
     case.line.tried(LastReply::Busy, case.now);
-    assert_eq!(case.due_in(), None, "a question is under way");
+    assert_eq!(case.due_in(), None, "a query is under way");
     assert!(is_nothing(&case.answered(&place, &BUSY)));
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
     case.line.tried(LastReply::Busy, case.now);

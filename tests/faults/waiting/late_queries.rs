@@ -1,4 +1,4 @@
-//! The question that a wake-up causes: late, given up, or on a connection that has ended. It leaves nothing behind.
+//! The query that a wake-up causes: late, given up, or on a connection that has ended. It leaves nothing behind.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::support::{
 };
 use crate::support::{COMMAND, KEY, LIMIT, LONG, freed, server_and_proxy};
 
-/// Method: the lock is kept for the call no more when its question arrives.
+/// Method: the lock is kept for the call no more when its query arrives.
 #[tokio::test]
-async fn a_late_question_is_granted_a_whole_lease() {
+async fn a_late_query_is_granted_a_whole_lease() {
     let (server, proxy) = server_and_proxy();
-    let call = held_question(&server, &proxy, &connect(&proxy.url()).await, LONG).await;
+    let call = held_query(&server, &proxy, &connect(&proxy.url()).await, LONG).await;
     freed(&server).await;
     proxy.release_requests();
     let guard = wait::ends(call).await.unwrap().unwrap();
@@ -29,9 +29,9 @@ async fn a_late_question_is_granted_a_whole_lease() {
 }
 
 #[tokio::test]
-async fn a_given_up_question_hands_off_the_lock() {
+async fn a_given_up_query_hands_off_the_lock() {
     let (server, proxy) = server_and_proxy();
-    let call = held_question(&server, &proxy, &connect(&proxy.url()).await, LONG).await;
+    let call = held_query(&server, &proxy, &connect(&proxy.url()).await, LONG).await;
     let (next, admin) = (waiter(&connect(&server.url()).await), server.admin());
     wait::until_async(LIMIT, async || places(&admin) == 1 || next.is_finished()).await;
     give_up(call).await;
@@ -39,19 +39,19 @@ async fn a_given_up_question_hands_off_the_lock() {
     is_served_last(&server, next).await;
 }
 
-/// The limit is over while the question is on its way, or after its own deadline. As far as is known then, another
+/// The limit is over while the query is on its way, or after its own deadline. As far as is known then, another
 /// holder has the lock; or nothing is.
 #[rstest]
 #[case::on_its_way(LONG, LockErrorKind::WaitLimitReached)]
 #[case::after_its_deadline(COMMAND, LockErrorKind::Unavailable)]
 #[tokio::test]
-async fn a_question_answered_after_the_limit_leaves_no_lock(
+async fn a_query_answered_after_the_limit_leaves_no_lock(
     #[case] deadline: Duration,
     #[case] kind: LockErrorKind,
 ) {
     let (server, proxy) = server_and_proxy();
     let locker = ample(&proxy.url()).command_deadline(deadline).connect().await.unwrap();
-    let call = held_question(&server, &proxy, &locker, 4 * COMMAND).await;
+    let call = held_query(&server, &proxy, &locker, 4 * COMMAND).await;
     proxy.hold_replies();
     proxy.release_requests();
     proxy.wait_reply_held(LIMIT).await;
@@ -62,13 +62,13 @@ async fn a_question_answered_after_the_limit_leaves_no_lock(
     freed(&server).await;
 }
 
-/// Goal: no number of releases that are answered before the question lands makes up for one after it.
-/// Method: the question is held back until its connection is given up, and a release on another one
+/// Goal: no number of releases that are answered before the query lands makes up for one after it.
+/// Method: the query is held back until its connection is given up, and a release on another one
 /// has found the lock free.
 #[tokio::test]
-async fn a_question_behind_an_empty_release_leaves_no_lock() {
+async fn a_query_behind_an_empty_release_leaves_no_lock() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
-    let call = held_question(&server, &proxy, &locker, LONG).await;
+    let call = held_query(&server, &proxy, &locker, LONG).await;
     give_up(call).await;
     freed(&server).await;
     let (admin, released) = (server.admin(), server.admin().command_calls("evalsha"));
@@ -79,9 +79,9 @@ async fn a_question_behind_an_empty_release_leaves_no_lock() {
 
 /// Its outcome stays unknown: the connection breaks, and no other one can be opened.
 #[tokio::test]
-async fn a_question_outliving_its_connection_leaves_no_lock() {
+async fn a_query_outliving_its_connection_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
-    let call = held_question(&server, &proxy, &connect(&proxy.url()).await, LONG).await;
+    let call = held_query(&server, &proxy, &connect(&proxy.url()).await, LONG).await;
     proxy.refuse();
     proxy.hang_up();
     give_up(call).await;
@@ -91,11 +91,11 @@ async fn a_question_outliving_its_connection_leaves_no_lock() {
     freed(&server).await;
 }
 
-/// The line asks again over another connection, and its turn is over when the first question lands.
+/// The line asks again over another connection, and its turn is over when the first query lands.
 #[tokio::test]
-async fn a_question_behind_a_later_one_leaves_no_lock() {
+async fn a_query_behind_a_later_one_leaves_no_lock() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
-    let call = held_question(&server, &proxy, &locker, LONG).await;
+    let call = held_query(&server, &proxy, &locker, LONG).await;
     // Released on a new connection of the background.
     drop(wait::ends(call).await.unwrap().unwrap());
     freed(&server).await;
@@ -104,7 +104,7 @@ async fn a_question_behind_a_later_one_leaves_no_lock() {
 }
 
 /// A call that asks because it was woken: the request is held back on its way.
-pub(crate) async fn held_question(
+pub(crate) async fn held_query(
     server: &Server,
     proxy: &Proxy,
     locker: &Locker,
@@ -132,7 +132,7 @@ pub(crate) async fn give_up(call: JoinHandle<Result<LockGuard, LockError>>) {
     assert!(call.await.unwrap_err().is_cancelled());
 }
 
-/// Lets the question go, and waits until the server has granted it.
+/// Lets the query go, and waits until the server has granted it.
 async fn land(server: &Server, proxy: &Proxy) {
     let (admin, granted) = (server.admin(), server.admin().command_calls("set"));
     proxy.release_requests();
