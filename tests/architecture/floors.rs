@@ -31,7 +31,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("lease/renewal", "mod task plan age"),
     ("waiters", "mod turn entry lines table line"),
     ("waiters/line", "mod parts"),
-    ("releaser", "shutdown mod backlog duty"),
+    ("releaser", "shutdown mod backlog pending_release"),
     ("worker", "mod agenda"),
     ("telemetry", "mod acquiring leading holding releasing counters no_counters span"),
     (

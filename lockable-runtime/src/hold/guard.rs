@@ -61,7 +61,7 @@ pub struct LockGuard {
     pub(crate) lease: Lease,
     releaser: Arc<Releaser>,
     /// What a drop still has to release.
-    duty: Option<Known>,
+    unreleased: Option<Known>,
     /// Lets others of this process know of the lease, which is renewed or checked, until the release begins.
     entry: Option<Entry>,
     /// What others of this process wait for, where the lock came from a queue.
@@ -84,9 +84,9 @@ impl LockGuard {
         turn: Option<Box<Turn>>,
         hold: Hold,
     ) -> Self {
-        let duty = Some(Known::Granted);
+        let unreleased = Some(Known::Granted);
         let (entry, hold) = (Some(entry), Some(hold));
-        Self { lease, releaser, duty, entry, turn, hold, lane: None, passing: None }
+        Self { lease, releaser, unreleased, entry, turn, hold, lane: None, passing: None }
     }
 
     /// Of a permit, whose call is in this lane.
@@ -209,12 +209,12 @@ impl LockGuard {
         }
     }
 
-    /// Without an answer the guard keeps its duty, and its drop defers the release.
+    /// Without an answer the guard stays responsible, and its drop defers the release.
     async fn try_release(&mut self) -> Result<Release, Fault> {
         if let Some(found) = self.end() {
             return Ok(found);
         }
-        self.duty = Some(Known::Releasing);
+        self.unreleased = Some(Known::Releasing);
         let outcome = match self.turn.take() {
             Some(turn) => {
                 // Boxed, because most calls have no turn to end, and would carry the space in vain.
@@ -224,7 +224,7 @@ impl LockGuard {
             None => try_release(self.lease.context(), self.lease.attempt()).await,
         };
         if outcome.is_ok() {
-            self.duty = None;
+            self.unreleased = None;
         }
         outcome
     }
@@ -232,7 +232,7 @@ impl LockGuard {
     /// A ticket has the lock: nothing of it is left here. Returns what releases it if that one is not used.
     pub(super) fn leave(mut self) -> Arc<Releaser> {
         self.end_lease();
-        (self.duty, self.passing) = (None, None);
+        (self.unreleased, self.passing) = (None, None);
         // The calls that wait here are behind another holder.
         self.turn.take().into_iter().for_each(|turn| turn.lose());
         Arc::clone(&self.releaser)
@@ -241,7 +241,7 @@ impl LockGuard {
     /// The lock is this guard's still, or a ticket's that no one knows; the background releases it.
     fn release_either(&mut self, ticket: Arc<Attempt>) {
         self.end_lease();
-        self.duty = None;
+        self.unreleased = None;
         let held = Arc::clone(self.lease.attempt());
         self.releaser.defer_either(held, ticket, self.lane.take());
         self.turn.take().into_iter().for_each(|turn| turn.defer());
@@ -276,7 +276,7 @@ impl LockGuard {
             Status::Lost(Loss::Absent) => Release::Absent,
             Status::Lost(Loss::Taken) => Release::Taken,
             Status::Lost(Loss::Deadline | Loss::Forced | Loss::Forked) => {
-                self.duty = self.duty.map(|known| known.max(Known::Releasing));
+                self.unreleased = self.unreleased.map(|known| known.max(Known::Releasing));
                 return None;
             }
             Status::Held(_) | Status::MaxHoldReached | Status::Revoked | Status::Released => {
@@ -290,20 +290,20 @@ impl LockGuard {
             }
         };
         self.turn = None;
-        self.duty = None;
+        self.unreleased = None;
         Some(found)
     }
 
     /// What the guard would do at its end is the parent's to do.
     fn leave_to_parent(&mut self) {
-        self.duty = None;
+        self.unreleased = None;
         mem::forget((self.entry.take(), self.turn.take(), self.hold.take(), self.lane.take()));
     }
 }
 
 impl Drop for LockGuard {
     fn drop(&mut self) {
-        if self.duty.is_some() {
+        if self.unreleased.is_some() {
             if self.lease.context().is_inherited() {
                 return self.leave_to_parent();
             }
@@ -312,7 +312,7 @@ impl Drop for LockGuard {
             }
             self.end();
         }
-        if let Some(known) = self.duty {
+        if let Some(known) = self.unreleased {
             telemetry::release_deferred(self.lease.shown_key());
             self.releaser.defer_in(Arc::clone(self.lease.attempt()), known, self.lane.take());
             self.turn.take().into_iter().for_each(|turn| turn.defer());

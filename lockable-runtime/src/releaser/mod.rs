@@ -18,14 +18,14 @@ use crate::types::process::PerProcess;
 use crate::worker::{Agent, InFlight, Worklist};
 
 use self::backlog::{Backlog, Untried};
-use self::duty::{Duty, Next};
+use self::pending_release::{Next, PendingRelease};
 
 pub(crate) use self::backlog::Pending;
-pub(crate) use self::duty::Known;
+pub(crate) use self::pending_release::Known;
 pub use self::shutdown::shutdown;
 
 mod backlog;
-mod duty;
+mod pending_release;
 mod shutdown;
 
 /// At most this many releases may wait at the same time, about 32 MiB of them. Of more than that, while
@@ -163,7 +163,7 @@ impl Releaser {
         let is_accepted = self.change(|agenda| {
             let is_full = agenda.len() >= LIMIT;
             if let Some(deferred) = agenda.get_mut(&token) {
-                deferred.duty.merge(known);
+                deferred.release.merge(known);
             } else if is_full {
                 return false;
             } else if let Some(new) = new.take() {
@@ -184,7 +184,7 @@ impl Releaser {
         let now = self.context.backend.now();
         let _done: Option<Deferred> = self.change(|agenda| {
             let Some(known) = known else { return agenda.remove(&attempt.owner) };
-            agenda.get_mut(&attempt.owner)?.duty.known = known;
+            agenda.get_mut(&attempt.owner)?.release.known = known;
             agenda.schedule(&attempt.owner, now);
             None
         });
@@ -200,7 +200,7 @@ impl Releaser {
             let deferred = agenda.get_mut(&attempt.owner)?;
             // Who has waited for this finds the lane free.
             let tried = (deferred.lane.take(), deferred.untried.take());
-            let next = deferred.duty.answered(&outcome, now, end);
+            let next = deferred.release.answered(&outcome, now, end);
             let done = match next {
                 Next::Again(moment) => {
                     agenda.schedule(&attempt.owner, moment);
@@ -231,7 +231,7 @@ impl Releaser {
 
 /// A release on the agenda, which is counted until this is dropped.
 pub(crate) struct Deferred {
-    duty: Duty,
+    release: PendingRelease,
     /// None once a try was answered, or given up.
     untried: Option<Untried>,
     lane: Option<Box<Occupied>>,
@@ -251,7 +251,7 @@ impl Deferred {
         telemetry::change(label, BACKLOG, 1.0);
         let untried = Some(Untried::begin(backlog, &attempt));
         let pending = Pending::begin(backlog);
-        Self { duty: Duty::new(attempt, known), untried, lane, pending, label }
+        Self { release: PendingRelease::new(attempt, known), untried, lane, pending, label }
     }
 }
 
@@ -279,7 +279,7 @@ impl Agent for Releaser {
         for token in due {
             let attempt = self
                 .worklist
-                .look(|agenda| Some(Arc::clone(&agenda.get_mut(&token)?.duty.attempt)));
+                .look(|agenda| Some(Arc::clone(&agenda.get_mut(&token)?.release.attempt)));
             if let Some(attempt) = attempt {
                 self.spawn(Arc::clone(self).release(InFlight::begin(self), attempt));
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Weak;
 use std::time::Duration;
 
-use super::duty::{Duty, Known};
+use super::pending_release::{Known, PendingRelease};
 use super::{Deferred, Releaser};
 use crate::background::background;
 use crate::types::clock::{timer_on, within};
@@ -76,7 +76,7 @@ impl Remains {
     fn add(&mut self, releaser: &Releaser) {
         let shown = |key: &LockKey| releaser.context.reporting.show(key).text().into_owned();
         releaser.worklist.look(|agenda| {
-            for Deferred { duty: Duty { attempt, known, .. }, .. } in agenda.items() {
+            for Deferred { release: PendingRelease { attempt, known, .. }, .. } in agenda.items() {
                 self.insert(shown(&attempt.key), *known);
             }
         });

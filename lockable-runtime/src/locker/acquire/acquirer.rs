@@ -240,7 +240,7 @@ const OVER: &str = "the ticket was not redeemed, because its lock is free: the t
 
 const LOOK: &str = "acquire the lock by its key, and look whether the work is done";
 
-/// A request and the duty to release what it may grant.
+/// A request, and who releases what it may grant.
 struct Asked<'a> {
     acquirer: &'a Acquirer,
     attempt: &'a Arc<Attempt>,

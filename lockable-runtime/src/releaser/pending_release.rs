@@ -10,7 +10,7 @@ use crate::types::clock::Moment;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is known of an attempt whose release was deferred; what is known less surely is greater.
+/// What is known of an attempt whose release was deferred. Ordered by uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Known {
     /// It was granted and its release was never sent: finding it gone is worth a warning.
@@ -22,7 +22,7 @@ pub(crate) enum Known {
 }
 
 /// A release that no caller waits for.
-pub(crate) struct Duty {
+pub(crate) struct PendingRelease {
     pub(crate) attempt: Arc<Attempt>,
     pub(crate) known: Known,
     pause: Duration,
@@ -40,7 +40,7 @@ pub(crate) enum Next {
     Again(Moment),
 }
 
-impl Duty {
+impl PendingRelease {
     pub(crate) fn new(attempt: Arc<Attempt>, known: Known) -> Self {
         Self { attempt, known, pause: FIRST_PAUSE }
     }

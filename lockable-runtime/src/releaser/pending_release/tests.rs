@@ -7,9 +7,9 @@ use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 
-fn duty(known: Known) -> Duty {
+fn release(known: Known) -> PendingRelease {
     let attempt = Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT);
-    Duty::new(Arc::new(attempt), known)
+    PendingRelease::new(Arc::new(attempt), known)
 }
 
 fn at(millis: u64) -> Moment {
@@ -24,7 +24,7 @@ const END: u64 = 11_000;
 
 #[test]
 fn a_granted_lock_that_is_gone_is_reported() {
-    let gone = |outcome| duty(Known::Granted).answered(&Ok(outcome), at(0), at(END));
+    let gone = |outcome| release(Known::Granted).answered(&Ok(outcome), at(0), at(END));
     assert_eq!(gone(Release::Absent), Next::WasGone);
     assert_eq!(gone(Release::Taken), Next::WasGone);
     assert_eq!(gone(Release::Released), Next::Done);
@@ -32,41 +32,44 @@ fn a_granted_lock_that_is_gone_is_reported() {
 
 #[test]
 fn after_an_unanswered_release_an_absent_lock_is_done() {
-    let mut duty = duty(Known::Granted);
-    assert_eq!(duty.answered(&no_answer(), at(0), at(END)), Next::Again(at(10)));
-    assert_eq!(duty.answered(&Ok(Release::Absent), at(10), at(END)), Next::Done);
+    let mut release = release(Known::Granted);
+    assert_eq!(release.answered(&no_answer(), at(0), at(END)), Next::Again(at(10)));
+    assert_eq!(release.answered(&Ok(Release::Absent), at(10), at(END)), Next::Done);
 }
 
 #[test]
 fn nothing_found_proves_nothing_while_the_request_may_land() {
-    let mut duty = duty(Known::Unknown);
-    assert_eq!(duty.answered(&Ok(Release::Absent), at(0), at(END)), Next::Again(at(10)));
-    assert_eq!(duty.answered(&Ok(Release::Taken), at(10), at(END)), Next::Again(at(30)));
-    assert_eq!(duty.answered(&Ok(Release::Released), at(30), at(END)), Next::Done);
+    let mut release = release(Known::Unknown);
+    assert_eq!(release.answered(&Ok(Release::Absent), at(0), at(END)), Next::Again(at(10)));
+    assert_eq!(release.answered(&Ok(Release::Taken), at(10), at(END)), Next::Again(at(30)));
+    assert_eq!(release.answered(&Ok(Release::Released), at(30), at(END)), Next::Done);
 }
 
 #[test]
 fn a_release_deferred_twice_is_as_careful_as_both() {
-    let mut duty = duty(Known::Granted);
-    duty.merge(Known::Unknown);
-    duty.merge(Known::Releasing);
-    assert!(matches!(duty.answered(&Ok(Release::Absent), at(0), at(END)), Next::Again(_)));
+    let mut release = release(Known::Granted);
+    release.merge(Known::Unknown);
+    release.merge(Known::Releasing);
+    assert!(matches!(release.answered(&Ok(Release::Absent), at(0), at(END)), Next::Again(_)));
 }
 
 #[test]
 fn an_awaited_answer_ends_the_doubt() {
-    let mut duty = duty(Known::Unknown);
-    duty.known = Known::Granted;
-    let next = duty.answered(&Ok(Release::Absent), at(0), at(END));
+    let mut release = release(Known::Unknown);
+    release.known = Known::Granted;
+    let next = release.answered(&Ok(Release::Absent), at(0), at(END));
     assert_eq!(next, Next::WasGone);
 }
 
 /// Tries until the end; returns when the tries were, in milliseconds, and how it ended.
-fn run(mut duty: Duty, mut outcomes: impl FnMut() -> Result<Release, Fault>) -> (Vec<u64>, Next) {
+fn run(
+    mut release: PendingRelease,
+    mut outcomes: impl FnMut() -> Result<Release, Fault>,
+) -> (Vec<u64>, Next) {
     let (mut now, mut tries) = (0, Vec::new());
     loop {
         tries.push(now);
-        match duty.answered(&outcomes(), at(now), at(END)) {
+        match release.answered(&outcomes(), at(now), at(END)) {
             Next::Again(moment) => now = moment.as_nanos() / 1_000_000,
             end => return (tries, end),
         }
@@ -75,7 +78,7 @@ fn run(mut duty: Duty, mut outcomes: impl FnMut() -> Result<Release, Fault>) -> 
 
 #[test]
 fn a_dead_server_is_retried_until_the_leases_end() {
-    let (tries, end) = run(duty(Known::Granted), no_answer);
+    let (tries, end) = run(release(Known::Granted), no_answer);
     assert_eq!(end, Next::Abandoned);
     assert_eq!(tries.get(..8), Some(&[0, 10, 30, 70, 150, 310, 630, 1_270][..]));
     assert_eq!((tries.len(), tries.last()), (18, Some(&END)));
@@ -89,7 +92,7 @@ proptest! {
     ) {
         let mut answers = answers.into_iter().cycle();
         let mut last = 0;
-        let (tries, end) = run(duty(known), || {
+        let (tries, end) = run(release(known), || {
             last = answers.next().unwrap_or(0);
             match last {
                 0 => Ok(Release::Absent),
