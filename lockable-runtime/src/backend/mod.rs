@@ -127,7 +127,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
 
     /// The runtime on which the leases of this caller are renewed; one who blocks its own says so.
-    fn home(&self, caller_blocks: bool) -> Handle;
+    fn renewal_runtime(&self, caller_blocks: bool) -> Handle;
 
     /// Makes sure that the backend can be used from the calling task.
     fn connect(&self) -> Reply<()>;

@@ -194,8 +194,8 @@ impl Environment for Arc<Slow> {
         self.memory.detach(task);
     }
 
-    fn home(&self, caller_blocks: bool) -> Handle {
-        self.memory.home(caller_blocks)
+    fn renewal_runtime(&self, caller_blocks: bool) -> Handle {
+        self.memory.renewal_runtime(caller_blocks)
     }
 
     fn connect(&self) -> Reply<()> {

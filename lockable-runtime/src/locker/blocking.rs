@@ -37,7 +37,7 @@ fn wait_elsewhere<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
     let (task, outcome) = answering(future);
-    drop(backend.home(true).spawn(task));
+    drop(backend.renewal_runtime(true).spawn(task));
     outcome.recv().ok()
 }
 

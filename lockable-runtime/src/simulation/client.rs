@@ -422,7 +422,7 @@ impl Environment for Client {
         drop(tokio::spawn(task));
     }
 
-    fn home(&self, _: bool) -> Handle {
+    fn renewal_runtime(&self, _: bool) -> Handle {
         Handle::current()
     }
 

@@ -55,7 +55,9 @@ impl Entry {
 
     /// The call holds the lock from now on, with this lease, which is due then where it is renewed.
     pub(crate) fn holds(&mut self, lease: &Lease, due: Option<(Moment, Handle)>) {
-        let schedule = due.map(|(due, home)| self.lines.renewals.schedule(lease, due, &home));
+        let schedule = due.map(|(due, renewal_runtime)| {
+            self.lines.renewals.schedule(lease, due, &renewal_runtime)
+        });
         let held = Held { number: self.at.number, lease: lease.clone(), schedule };
         self.change(Role::Holds, LastReply::Busy, |entries| entries.push(held));
     }

@@ -161,15 +161,15 @@ impl Lines {
         if leases.is_empty() {
             return;
         }
-        let home = self.context.backend.home(false);
-        let due = self.renewals.check_all(&home, concerns, cause);
+        let renewal_runtime = self.context.backend.renewal_runtime(false);
+        let due = self.renewals.check_all(&renewal_runtime, concerns, cause);
         leases.retain(|(_, _, is_scheduled)| !is_scheduled);
         // The table has no order. A check has one, so that a simulation can repeat it.
         leases.sort_unstable_by(|(at, one, _), (other_at, other, _)| {
             one.key().cmp(other.key()).then(at.number.cmp(&other_at.number))
         });
         for (at, lease, _) in leases {
-            let schedule = self.renewals.schedule(&lease, due, &home);
+            let schedule = self.renewals.schedule(&lease, due, &renewal_runtime);
             // If its release has begun meanwhile, it is taken off the agenda again here.
             drop(self.table.change(at, |entries| entries.attach(at.number, schedule)));
         }
@@ -303,7 +303,7 @@ impl Events for Lines {
     }
 
     fn on_untracked(&self, concerns: &dyn Fn(Slot) -> bool) {
-        self.renewals.look_again(&self.context.backend.home(false), concerns);
+        self.renewals.look_again(&self.context.backend.renewal_runtime(false), concerns);
     }
 
     /// The call that has the lock now is the one that is meant, also where others of its process had it before
@@ -334,7 +334,7 @@ impl Agent for Lines {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.context.backend.home(false).spawn(task));
+        drop(self.context.backend.renewal_runtime(false).spawn(task));
     }
 
     fn perform(self: &Arc<Self>, due: Vec<LineKey>) {

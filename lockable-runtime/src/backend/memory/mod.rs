@@ -227,7 +227,7 @@ impl Environment for Arc<Memory> {
     }
 
     fn timer(&self, duration: Duration) -> Sleep {
-        timer_on(&self.home(false), duration)
+        timer_on(&self.renewal_runtime(false), duration)
     }
 
     /// Runs the task to its end, unless it waits for a timer. That one is the caller's, so the task ends
@@ -235,12 +235,12 @@ impl Environment for Arc<Memory> {
     fn detach(&self, mut task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         let mut context = Context::from_waker(Waker::noop());
         if task.as_mut().poll(&mut context).is_pending() {
-            drop(self.home(false).spawn(task));
+            drop(self.renewal_runtime(false).spawn(task));
         }
     }
 
     /// The caller's own runtime, whose clock may be paused, unless nothing runs there meanwhile.
-    fn home(&self, caller_blocks: bool) -> Handle {
+    fn renewal_runtime(&self, caller_blocks: bool) -> Handle {
         let current = Handle::try_current().ok().filter(|_| !caller_blocks);
         current.unwrap_or_else(|| self.background.clone())
     }

@@ -140,7 +140,7 @@ impl Environment for Redis {
     }
 
     /// The background runtime, which runs while the caller's is blocked, and after it ended.
-    fn home(&self, _: bool) -> Handle {
+    fn renewal_runtime(&self, _: bool) -> Handle {
         self.topology().opener.timers.clone()
     }
 

@@ -34,8 +34,13 @@ impl Renewals {
 
     /// Renews the lease at that moment, and as often as it needs that, or only checks it then; until what
     /// this returns is dropped.
-    pub(crate) fn schedule(&self, lease: &Lease, due: Moment, home: &Handle) -> Schedule {
-        let task = self.task(home);
+    pub(crate) fn schedule(
+        &self,
+        lease: &Lease,
+        due: Moment,
+        renewal_runtime: &Handle,
+    ) -> Schedule {
+        let task = self.task(renewal_runtime);
         let id = task.schedule_new(lease, due);
         Schedule { task, id }
     }
@@ -43,26 +48,28 @@ impl Renewals {
     /// Makes the leases of these slots due at once; returns when that is.
     pub(crate) fn check_all(
         &self,
-        home: &Handle,
+        renewal_runtime: &Handle,
         concerns: &dyn Fn(Slot) -> bool,
         cause: Cause,
     ) -> Moment {
-        self.task(home).check_all(concerns, cause)
+        self.task(renewal_runtime).check_all(concerns, cause)
     }
 
     /// Looks at the watched leases of these slots, as soon as all might be checked.
-    pub(crate) fn look_again(&self, home: &Handle, concerns: &dyn Fn(Slot) -> bool) {
-        self.task(home).look_again(concerns);
+    pub(crate) fn look_again(&self, renewal_runtime: &Handle, concerns: &dyn Fn(Slot) -> bool) {
+        self.task(renewal_runtime).look_again(concerns);
     }
 
-    fn task(&self, home: &Handle) -> Arc<RenewalTask> {
+    fn task(&self, renewal_runtime: &Handle) -> Arc<RenewalTask> {
         let mut tasks = self.tasks.lock();
-        if let Some(task) = tasks.iter().find(|task| task.home.id() == home.id()) {
+        if let Some(task) =
+            tasks.iter().find(|task| task.renewal_runtime.id() == renewal_runtime.id())
+        {
             return Arc::clone(task);
         }
         // Those of runtimes that have ended have no lease any more.
         tasks.retain(|task| task.worklist().look(|agenda| agenda.len()) > 0);
-        let task = RenewalTask::new(&self.context, home);
+        let task = RenewalTask::new(&self.context, renewal_runtime);
         tasks.push(Arc::clone(&task));
         task
     }
@@ -103,9 +110,9 @@ mod tests {
         let context = Arc::new(BackendContext::in_memory());
         let attempt = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
         let lease = Lease::granted(attempt, &Options::default(), Arc::clone(&context));
-        let (renewals, home) = (Renewals::new(context), Handle::current());
-        let schedule = renewals.schedule(&lease, tokio_time(), &home);
-        let leases = || renewals.task(&home).worklist().look(|agenda| agenda.len());
+        let (renewals, renewal_runtime) = (Renewals::new(context), Handle::current());
+        let schedule = renewals.schedule(&lease, tokio_time(), &renewal_runtime);
+        let leases = || renewals.task(&renewal_runtime).worklist().look(|agenda| agenda.len());
         assert_eq!(leases(), 1);
         drop(schedule);
         assert_eq!(leases(), 0);

@@ -27,7 +27,7 @@ const MAX_BATCH: usize = 256;
 /// The leases that are renewed on one runtime.
 pub(super) struct RenewalTask {
     context: Arc<BackendContext>,
-    pub(super) home: Handle,
+    pub(super) renewal_runtime: Handle,
     next_id: AtomicU64,
     /// When all leases were, or will be, checked at once; never before the first connection.
     checked: Mutex<Option<Moment>>,
@@ -57,10 +57,10 @@ struct Asked {
 }
 
 impl RenewalTask {
-    pub(super) fn new(context: &Arc<BackendContext>, home: &Handle) -> Arc<Self> {
+    pub(super) fn new(context: &Arc<BackendContext>, renewal_runtime: &Handle) -> Arc<Self> {
         Arc::new(Self {
             context: Arc::clone(context),
-            home: home.clone(),
+            renewal_runtime: renewal_runtime.clone(),
             next_id: AtomicU64::new(0),
             checked: Mutex::default(),
             worklist: Worklist::new(context),
@@ -323,7 +323,7 @@ impl Agent for RenewalTask {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.home.spawn(task));
+        drop(self.renewal_runtime.spawn(task));
     }
 
     fn perform(self: &Arc<Self>, due: Vec<u64>) {

@@ -225,8 +225,8 @@ impl Acquirer {
         hold: Hold,
         turn: Option<Box<Turn>>,
     ) -> LockGuard {
-        let home = || self.context.backend.home(options.caller_blocks);
-        let due = lease.renews().then(|| (lease.first_due(), home()));
+        let renewal_runtime = || self.context.backend.renewal_runtime(options.caller_blocks);
+        let due = lease.renews().then(|| (lease.first_due(), renewal_runtime()));
         entry.holds(&lease, due);
         LockGuard::new(lease, Arc::clone(&self.releaser), entry, turn, hold)
     }
@@ -240,7 +240,7 @@ const OVER: &str = "the ticket was not redeemed, because its lock is free: the t
 
 const LOOK: &str = "acquire the lock by its key, and look whether the work is done";
 
-/// A request, and who releases what it may grant.
+/// A request. What it may grant is released where the caller leaves.
 struct Asked<'a> {
     acquirer: &'a Acquirer,
     attempt: &'a Arc<Attempt>,
