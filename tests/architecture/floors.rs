@@ -61,7 +61,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/wire",
-        "mod connection outbox meaning greeting trial session settings slots silence tracking permits script source sent delete \
+        "mod connection outbox meaning handshake trial session settings slots silence tracking permits script source sent delete \
          flaw server command",
     ),
     (

@@ -118,7 +118,7 @@ async fn a_silent_listener_is_left_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_missing_greeting_is_given_up_at_the_deadline() {
+async fn a_missing_handshake_is_given_up_at_the_deadline() {
     let (_server, proxy) = server_and_proxy();
     proxy.hold_replies();
     connecting_ends(&proxy.url()).await;

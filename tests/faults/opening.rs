@@ -102,7 +102,7 @@ async fn the_first_command_without_answer_is_named(#[case] scheme: &str, #[case]
     let [error, report] = both(patient(url)).await;
     let words = format!("logged in, but no answer to `{command}`");
     assert!(error.contains(&words), "{error}");
-    // A check greets the nodes of the URL.
+    // A check does the handshake with the nodes of the URL.
     assert!(report.contains("logged in, but no answer to `"), "{report}");
     assert!(!error.contains("rediss"), "{error}");
 }

@@ -48,7 +48,7 @@ fn every_runtime_uses_a_restarted_server() {
 
 /// Goal: a call that joins a connection which another one has begun does not fail with it, when that
 /// was begun too early.
-/// Method: the greeting of the first call is held back, the second one waits for it as well, and then
+/// Method: the handshake of the first call is held back, the second one waits for it as well, and then
 /// the connection breaks.
 #[tokio::test]
 async fn a_failed_early_connection_fails_no_later_call() {

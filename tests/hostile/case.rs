@@ -285,13 +285,13 @@ async fn ends<T, E: ToString, F: Future<Output = Result<T, E>>>(
     timeout(wait::HANG, tries).await.map_err(|_| format!("{what}: {latest}"))
 }
 
-/// A connection has about seventy replies to its greeting.
+/// A connection has about seventy replies to its handshake.
 const SHARES: [Share; 5] = [
     Share::All(16),
     Share::All(64),
-    Share::ButGreetings(2),
-    Share::ButGreetings(4),
-    Share::ButGreetings(8),
+    Share::ButHandshakes(2),
+    Share::ButHandshakes(4),
+    Share::ButHandshakes(8),
 ];
 
 /// How often each task calls.

@@ -137,7 +137,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
     fn report_to(&self, origin: Origin, events: Weak<dyn Events>);
 
     /// Which of the backend's servers has these locks: the renewals of one server go together.
-    fn place(&self, _: Slot) -> usize {
+    fn server_index(&self, _: Slot) -> usize {
         0
     }
 

@@ -206,7 +206,7 @@ impl Environment for Arc<Slow> {
         self.memory.report_to(origin, events);
     }
 
-    fn place(&self, slot: Slot) -> usize {
+    fn server_index(&self, slot: Slot) -> usize {
         slot.index()
     }
 

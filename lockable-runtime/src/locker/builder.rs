@@ -157,7 +157,7 @@ impl LockerBuilder {
     /// The default is `OTEL_SERVICE_NAME`, or else the file name of the program.
     ///
     /// Each connection that locks gets the name `lockable:<process>:<name>@<host>:<pid>` by `CLIENT SETNAME`, with
-    /// its greeting. Characters that servers refuse in a name are percent-encoded, and the name is cut to 64 bytes.
+    /// its handshake. Characters that servers refuse in a name are percent-encoded, and the name is cut to 64 bytes.
     /// [`Admin::processes`](crate::admin::Admin::processes) reads it.
     ///
     /// # What this does not guarantee

@@ -436,7 +436,7 @@ impl Environment for Client {
         drop(self.0.events.set((origin, events)));
     }
 
-    fn place(&self, slot: Slot) -> usize {
+    fn server_index(&self, slot: Slot) -> usize {
         self.0.server_of(slot)
     }
 

@@ -39,17 +39,17 @@ async fn tokens_rise_when_a_slot_moves_there_and_back() {
 async fn a_slot_that_moves_breaks_no_connection() {
     const MOVES: usize = 24;
     let mut scene = Scene::begin(LONG).await;
-    let greetings = |scene: &Scene| {
-        let greeting = Cue::of(["HELLO"]);
-        scene.doors.count(0, &greeting) + scene.doors.count(1, &greeting)
+    let handshakes = |scene: &Scene| {
+        let handshake = Cue::of(["HELLO"]);
+        scene.doors.count(0, &handshake) + scene.doors.count(1, &handshake)
     };
-    let before = greetings(&scene);
+    let before = handshakes(&scene);
     for number in 0..MOVES {
         scene.doors.assign([scene.slot], (number + 1) % 2);
         scene.hold_and_release().await;
     }
     // Two for each runtime, to either node.
-    let opened = greetings(&scene) - before;
+    let opened = handshakes(&scene) - before;
     assert!(opened < MOVES / 2, "{opened} connections");
 }
 

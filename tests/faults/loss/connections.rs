@@ -84,7 +84,7 @@ async fn at_least_three_tries_fit_into_a_lease() {
     proxy.hold_open_replies();
     proxy.hold_requests();
     body.ends_at_its_deadline().await;
-    // On later connections the greeting comes first, and gets no answer.
+    // On later connections the handshake comes first, and gets no answer.
     let tries = proxy.commands("EVALSHA") - tries;
     assert!((3..=9).contains(&tries), "{tries} tries");
 }
@@ -99,11 +99,11 @@ async fn a_hanging_connection_is_replaced_in_time() {
     assert!(proxy.connection(accepted - 1, ConnectionTraffic::is_open));
 }
 
-/// As above, where the connection hangs before its greeting: it is given up when connecting has
+/// As above, where the connection hangs before its handshake: it is given up when connecting has
 /// taken too long, which is two seconds.
 #[tokio::test]
 async fn a_hanging_first_connection_is_replaced_in_time() {
-    let (_server, proxy, body) = started("hanging-greeting", KEPT).await;
+    let (_server, proxy, body) = started("hanging-handshake", KEPT).await;
     proxy.hold_requests();
     // That of the renewals, and that by which holders are asked to stop.
     wait::until_async(wait::HANG, async || proxy.accepted() >= 3).await;

@@ -10,7 +10,7 @@ use crate::support::ample;
 #[tokio::test]
 async fn a_server_that_is_too_old_is_refused_and_found() {
     for version in ["6.2.14", "5.0.7", "2.8.0"] {
-        let (doors, _server) = answering(Cue::of(["HELLO"]), &greeting(version));
+        let (doors, _server) = answering(Cue::of(["HELLO"]), &handshake(version));
         let url = doors.url_of(0);
         let error = ample(&url).connect().await.unwrap_err();
         assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
@@ -24,7 +24,7 @@ async fn a_server_that_is_too_old_is_refused_and_found() {
 }
 
 #[tokio::test]
-async fn a_server_without_greetings_is_refused() {
+async fn a_server_without_a_handshake_is_refused() {
     let (doors, _server) = answering(Cue::of(["HELLO"]), "-ERR unknown command 'HELLO'\r\n");
     let error = ample(&doors.url_of(0)).connect().await.unwrap_err();
     assert!(
@@ -35,7 +35,7 @@ async fn a_server_without_greetings_is_refused() {
 
 #[tokio::test]
 async fn a_server_that_is_new_enough_is_taken() {
-    let (doors, _server) = answering(Cue::of(["HELLO"]), &greeting("7.0.0"));
+    let (doors, _server) = answering(Cue::of(["HELLO"]), &handshake("7.0.0"));
     ample(&doors.url_of(0)).connect().await.unwrap();
 }
 
@@ -59,7 +59,7 @@ fn answering(cue: Cue, answer: &str) -> (Doors, Server) {
     (doors, server)
 }
 
-fn greeting(version: &str) -> String {
+fn handshake(version: &str) -> String {
     let length = version.len();
     format!("*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n${length}\r\n{version}\r\n")
 }

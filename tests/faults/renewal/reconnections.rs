@@ -170,7 +170,7 @@ async fn closed_connections_cost_no_lease() {
         admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
         admin.reset_statistics();
         call(&locker).await;
-        // All are checked, and two scripts more are those of a greeting.
+        // All are checked, and two scripts more are those of a handshake.
         let asked = || admin.command_calls("get");
         wait::until_async(LIMIT, async || asked() >= COUNT as u64).await;
     }

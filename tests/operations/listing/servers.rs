@@ -282,7 +282,7 @@ async fn each_connection_has_the_name_of_its_process() {
     until(async || renewed().await.len() == 1).await;
 }
 
-/// The naming goes with the greeting.
+/// The naming goes with the handshake.
 #[tokio::test]
 async fn a_name_costs_no_round_trip() {
     let server = Server::start();
@@ -291,7 +291,7 @@ async fn a_name_costs_no_round_trip() {
     let (hellos, names) = (proxy.commands("HELLO"), proxy.commands("CLIENT"));
     assert!(hellos >= 1 && names >= 1, "{hellos} {names}");
     let trips = proxy.connection(0, ConnectionTraffic::round_trips);
-    assert_eq!(trips, 3, "the greeting, and two for the trial of the server");
+    assert_eq!(trips, 3, "the handshake, and two for the trial of the server");
     server.admin().command::<()>(&["ACL", "SETUSER", "default", "-client|setname"]);
     let other = Proxy::start(&server);
     let locker = connect(&other.url()).await;

@@ -50,8 +50,8 @@ pub(super) struct Draw {
 pub enum Share {
     /// One of this number of replies.
     All(u64),
-    /// The same, without those to the greeting of a new connection: otherwise, hardly any is ever used.
-    ButGreetings(u64),
+    /// The same, without those to the handshake of a new connection: otherwise, hardly any is ever used.
+    ButHandshakes(u64),
 }
 
 /// What a client gets in the place of a reply.
@@ -67,8 +67,8 @@ impl Draw {
     /// is.
     pub(super) fn next(&mut self, command: &[String]) -> Option<(Disorder, Dice)> {
         let one_of = match self.share {
-            Share::ButGreetings(_) if is_greeting(command) => return None,
-            Share::All(one_of) | Share::ButGreetings(one_of) => one_of,
+            Share::ButHandshakes(_) if is_handshake(command) => return None,
+            Share::All(one_of) | Share::ButHandshakes(one_of) => one_of,
         };
         if !self.dice.is_one_of(one_of) {
             return None;
@@ -80,7 +80,7 @@ impl Draw {
 }
 
 /// Whether a new connection sends the command: to say who it is, to ask what the server knows and how it is set, or to try a lock.
-fn is_greeting(command: &[String]) -> bool {
+fn is_handshake(command: &[String]) -> bool {
     const NAMES: [&str; 7] =
         ["HELLO", "CLIENT", "SCRIPT", "CONFIG", "INFO", "CLUSTER", "SUBSCRIBE"];
     let is_named = command.first().is_some_and(|name| NAMES.contains(&name.as_str()));

@@ -162,7 +162,7 @@ impl Environment for Redis {
         self.topology().opener.reports.go_to(events);
     }
 
-    fn place(&self, slot: Slot) -> usize {
+    fn server_index(&self, slot: Slot) -> usize {
         self.topology().seats.number(slot).unwrap_or_default()
     }
 

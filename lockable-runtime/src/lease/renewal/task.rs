@@ -157,8 +157,8 @@ impl RenewalTask {
             }
             let patience = schedule::patience(lease.ttl(), self.context.command_deadline);
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
-            let place = self.context.backend.place(lease.attempt().slot);
-            let (shortest, batch) = alike.entry((place, class)).or_insert((patience, Vec::new()));
+            let server = self.context.backend.server_index(lease.attempt().slot);
+            let (shortest, batch) = alike.entry((server, class)).or_insert((patience, Vec::new()));
             *shortest = patience.min(*shortest);
             let (ttl, rest) = match due {
                 Due::Renewal => {

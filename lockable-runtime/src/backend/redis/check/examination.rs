@@ -11,7 +11,7 @@ use crate::backend::redis::wire::delete::Delete;
 use crate::backend::redis::wire::flaw::Flaw;
 use crate::backend::redis::wire::script::Names;
 use crate::backend::redis::wire::server::{self, Clock, Mode};
-use crate::backend::redis::wire::session::{Greeting, Session};
+use crate::backend::redis::wire::session::{Handshake, Session};
 use crate::backend::redis::wire::settings;
 use crate::backend::redis::wire::trial::{self, Probe};
 use crate::check::{Code, Finding, Report, Role, Severity};
@@ -51,8 +51,8 @@ async fn steps(
     let target = target(opener).await?;
     report.address = target.named();
     let session = connect(opener, target).await?;
-    let Greeting { hello, names, settings, flaws, .. } =
-        session.greet(aim.role != Role::Reader).await?;
+    let Handshake { hello, names, settings, flaws, .. } =
+        session.handshake(aim.role != Role::Reader).await?;
     report.server = server::name(&hello);
     let is_sound = flaws.is_empty();
     for finding in flaws.into_iter().map(Finding::from) {

@@ -247,7 +247,7 @@ proptest! {
         drop(read(script::leave(&names(), &attempt), &reply));
         drop(read(script::inspect(&names(), &attempt.key), &reply));
         drop((Mode::of(&reply), Delete::of(&reply), server::name(&reply)));
-        drop((server::unfit_by_greeting(&reply), server::is_replica(&reply)));
+        drop((server::unfit_by_handshake(&reply), server::is_replica(&reply)));
         drop((role::watched(&reply), role::primary(&reply)));
     }
 

@@ -13,7 +13,7 @@ use crate::types::clock::{Moment, boot_time};
 use crate::types::mutex::Mutex;
 
 /// How long an announced primary is used without asking. Sentinels tell each other of a failover within their
-/// two seconds between greetings; until then most of them may still name the old primary.
+/// two seconds between handshakes; until then most of them may still name the old primary.
 const ANNOUNCED: Duration = Duration::from_secs(5);
 
 /// How long the answers are used without asking again, where that primary cannot be used: while a fleet of processes

@@ -74,7 +74,7 @@ pub(super) async fn request_map(server: Arc<Server>, limit: Duration) -> MapAnsw
     Ok(slots::read(reply, endpoint, &connection.target)?)
 }
 
-/// Asks another node over a connection of the query's own, without greeting it.
+/// Asks another node over a connection of its own, without the handshake.
 pub(super) async fn request_map_anew(
     opener: Opener,
     endpoint: Endpoint,

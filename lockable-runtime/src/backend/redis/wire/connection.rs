@@ -12,12 +12,12 @@ use tokio::runtime::Handle;
 use super::command::{self, pipeline};
 
 use super::delete::{Delete, Deleted};
-use super::greeting::greet;
+use super::handshake::handshake;
 use super::meaning::{Failed, Meaning};
 use super::outbox::{Outbox, Unconfirmed};
 use super::script::{Call, Names, Read, is_unknown_script};
 use super::sent;
-use super::session::{Greeting, Session};
+use super::session::{Handshake, Session};
 use super::silence::Silence;
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
@@ -63,7 +63,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects, logs in and greets, without a limit of its own.
+    /// Connects, logs in and does the handshake, without a limit of its own.
     ///
     /// During a failover Sentinels may name a server that is gone, or is not yet promoted: such a one is
     /// tried again for half of the connect deadline.
@@ -93,7 +93,7 @@ impl Connection {
     async fn open_at(opener: &Opener, target: &Target, renews: bool) -> Result<Self, Fault> {
         let limit = opener.patience(renews);
         let session = Session::connect(opener, target.clone(), renews, limit).await?;
-        let Greeting { hello, names, tracks, .. } = greet(&session).await?;
+        let Handshake { hello, names, tracks, .. } = handshake(&session).await?;
         let delete = Delete::of(&hello);
         opener.was_connected.store(true, Ordering::Relaxed);
         opener.warn_of_certificates();

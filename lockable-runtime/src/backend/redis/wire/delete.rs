@@ -19,7 +19,7 @@ pub(crate) enum Delete {
 }
 
 impl Delete {
-    /// That of a server with this greeting; none where an older one would not know it.
+    /// That of a server with this handshake; none where an older one would not know it.
     pub(crate) fn of(hello: &Value) -> Option<Self> {
         let version = field(hello, "version")?;
         let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_is_known_by_the_greeting() {
+    fn the_command_is_known_by_the_handshake() {
         let of = |fields: &str| {
             let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
             Delete::of(&Value::Array(fields.split_whitespace().map(text).collect()))

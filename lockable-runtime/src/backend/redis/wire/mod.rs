@@ -4,7 +4,7 @@ pub(super) mod command;
 pub(super) mod connection;
 pub(super) mod delete;
 pub(super) mod flaw;
-mod greeting;
+mod handshake;
 pub(super) mod meaning;
 pub(super) mod outbox;
 pub(super) mod permits;

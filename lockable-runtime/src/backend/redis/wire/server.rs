@@ -8,14 +8,14 @@ use crate::backend::redis::connect::opener::Target;
 use crate::backend::redis::connect::{address, role};
 use crate::check::{Code, Finding, Severity};
 
-/// Why a server cannot have locks until it, or the URL, is changed; by its greeting alone.
-pub(crate) fn unfit_by_greeting(hello: &Value) -> Option<Finding> {
+/// Why a server cannot have locks until it, or the URL, is changed; by its handshake alone.
+pub(crate) fn unfit_by_handshake(hello: &Value) -> Option<Finding> {
     let version = version(hello).filter(|version| !is_supported(version))?;
     let message = format!("the server is version {version}; 7.0 or later is needed");
     Some(Finding::new(Severity::Error, Code::TooOld, message))
 }
 
-/// What is at the address instead of a server for locks, and the URL of one, by its greeting and its answer to
+/// What is at the address instead of a server for locks, and the URL of one, by its handshake and its answer to
 /// `ROLE`.
 pub(crate) fn elsewhere(hello: &Value, role: &Value, target: &Target) -> Finding {
     if Mode::of(hello) == Mode::Sentinel {
@@ -108,7 +108,7 @@ impl Mode {
     }
 }
 
-/// The version that the server reports; before 6.2 there is no such greeting.
+/// The version that the server reports; before 6.2 there is no such handshake.
 pub(crate) fn version(hello: &Value) -> Option<String> {
     if let Value::ServerError(error) = hello {
         return (error.code() == "ERR").then(|| "older than 6.2".to_owned());
@@ -126,7 +126,7 @@ pub(crate) fn is_replica(hello: &Value) -> bool {
     field(hello, "role").is_some_and(|role| role != "master")
 }
 
-/// The field of that name in a greeting.
+/// The field of that name in a handshake.
 pub(crate) fn field(hello: &Value, name: &str) -> Option<String> {
     let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
     let (_, value) = fields.into_iter().find(|(field, _)| field == name)?;
@@ -177,7 +177,7 @@ mod tests {
         Value::BulkString(text.as_bytes().to_vec())
     }
 
-    /// A greeting of names and values.
+    /// A handshake of names and values.
     fn hello(fields: &str) -> Value {
         Value::Array(fields.split_whitespace().map(text).collect())
     }
@@ -194,7 +194,7 @@ mod tests {
         for (fields, server, code) in cases {
             let hello = hello(fields);
             assert_eq!(name(&hello).as_deref(), server);
-            assert_eq!(unfit_by_greeting(&hello).map(|unfit| unfit.code()), code);
+            assert_eq!(unfit_by_handshake(&hello).map(|unfit| unfit.code()), code);
         }
     }
 
@@ -214,10 +214,10 @@ mod tests {
         }
     }
 
-    /// What is written of a server with this greeting and this answer to `ROLE`, in the words of the protocol.
-    fn written(greeting: &str, role: &str) -> String {
+    /// What is written of a server with this handshake and this answer to `ROLE`, in the words of the protocol.
+    fn written(handshake: &str, role: &str) -> String {
         let role = ::redis::parse_redis_value(role.as_bytes()).unwrap();
-        elsewhere(&hello(greeting), &role, &Target::at("redis://u:canary@h:7/5"))
+        elsewhere(&hello(handshake), &role, &Target::at("redis://u:canary@h:7/5"))
             .advice()
             .to_owned()
     }
@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn the_url_of_a_node_is_of_its_cluster() {
-        let url = |url: &str, greeting: &str| {
-            let finding = elsewhere(&hello(greeting), &Value::Nil, &Target::at(url));
+        let url = |url: &str, handshake: &str| {
+            let finding = elsewhere(&hello(handshake), &Value::Nil, &Target::at(url));
             finding.advice().to_owned()
         };
         let replica = "mode cluster role replica";

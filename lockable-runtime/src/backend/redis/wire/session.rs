@@ -9,7 +9,7 @@ use ::redis::{Pipeline, PushInfo, RedisError, RedisResult, Value};
 use super::flaw::Flaw;
 use super::script::{self, Names};
 use super::sent;
-use super::server::{self, Mode, unfit_by_greeting, version};
+use super::server::{self, Mode, unfit_by_handshake, version};
 use super::settings;
 use super::tracking;
 use crate::backend::redis::connect::driven::Driven;
@@ -28,8 +28,8 @@ pub(crate) struct Session<'a> {
     limit: Duration,
 }
 
-/// What a server answered to its greeting.
-pub(crate) struct Greeting {
+/// What a server answered to its handshake.
+pub(crate) struct Handshake {
     pub(crate) hello: Value,
     /// Whether it sends what others do with locks.
     pub(crate) tracks: bool,
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
 
     /// Asks for the version, and for the settings if so wanted, and names the connection; a user who may do none of these
     /// can still lock.
-    pub(crate) async fn greet(&self, asks_settings: bool) -> Result<Greeting, Flaw> {
+    pub(crate) async fn handshake(&self, asks_settings: bool) -> Result<Handshake, Flaw> {
         let Opener { namespace, channels, client_name, .. } = self.opener;
         let mut pipeline = Pipeline::new();
         pipeline.cmd("HELLO");
@@ -115,10 +115,10 @@ impl<'a> Session<'a> {
         };
         let mut flaws = Vec::from_iter(self.elsewhere(&hello).await?);
         flaws.extend(judge(&hello, &self.target));
-        Ok(Greeting { hello, tracks, names, settings: replies.collect(), flaws })
+        Ok(Handshake { hello, tracks, names, settings: replies.collect(), flaws })
     }
 
-    /// What is there instead of a server for locks, with the URL of one; it is asked for that where its greeting says
+    /// What is there instead of a server for locks, with the URL of one; it is asked for that where its handshake says
     /// what it is.
     pub(crate) async fn elsewhere(&self, hello: &Value) -> Result<Option<Flaw>, Flaw> {
         if Mode::of(hello) != Mode::Sentinel && !server::is_replica(hello) {
@@ -164,9 +164,9 @@ fn not_let_in(opener: &Opener, target: &Target, error: &RedisError) -> Flaw {
     flaw
 }
 
-/// Why a server that greets so has no locks; unknown of one that the user may not greet.
+/// Why a server with this handshake has no locks; unknown where the user may not do one.
 fn judge(hello: &Value, target: &Target) -> Option<Flaw> {
-    if let Some(unfit) = unfit_by_greeting(hello) {
+    if let Some(unfit) = unfit_by_handshake(hello) {
         return Some(Flaw::unfit(unfit, target));
     }
     if version(hello).is_some() {

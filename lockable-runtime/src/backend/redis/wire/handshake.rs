@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::command;
 use super::flaw::Flaw;
 use super::server::Mode;
-use super::session::{Greeting, Session};
+use super::session::{Handshake, Session};
 use super::settings;
 use super::trial::{self, Probe, Step};
 use crate::backend::Fault;
@@ -20,10 +20,11 @@ use crate::types::error::LockErrorKind;
 ///
 /// That a lock cannot be set shows when acquiring, but the rest would show only when the body runs
 /// already, or has run, and the lock cannot be renewed or freed any more, or at the second grant of a lock.
-pub(crate) async fn greet(session: &Session<'_>) -> Result<Greeting, Fault> {
+pub(crate) async fn handshake(session: &Session<'_>) -> Result<Handshake, Fault> {
     let Session { opener, target, .. } = session;
     let asks_settings = settings::are_unknown(opener, target);
-    let Greeting { hello, tracks, names, settings, flaws } = session.greet(asks_settings).await?;
+    let Handshake { hello, tracks, names, settings, flaws } =
+        session.handshake(asks_settings).await?;
     refuse(flaws)?;
     let slot = target.node.as_ref().map(|node| node.slot());
     let probe = Probe::new("", &names, slot)?;
@@ -37,7 +38,7 @@ pub(crate) async fn greet(session: &Session<'_>) -> Result<Greeting, Fault> {
         opener.reports.endangered(&target.server, &danger);
     }
     let names = tried.probe.into_names();
-    Ok(Greeting { hello, tracks, names, settings: Vec::new(), flaws: Vec::new() })
+    Ok(Handshake { hello, tracks, names, settings: Vec::new(), flaws: Vec::new() })
 }
 
 fn steps(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
