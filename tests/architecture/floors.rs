@@ -11,7 +11,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "simulation",
-        "mod summary trial worker order faults in_parts client subscription process connection world news \
+        "mod summary probe worker order faults in_parts client subscription process connection world news \
          server rules held call life history mix seats keys dice panics",
     ),
     ("attribute", "mod answers values returned"),
@@ -53,7 +53,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("backend/redis/batch", "mod acquire releases renewals confirmations requests"),
     (
         "backend/redis/check",
-        "mod group sentinel cluster examination rehearsal subscription rights proxy clock seeds session",
+        "mod group sentinel cluster examination dry_run subscription rights proxy clock seeds session",
     ),
     (
         "backend/redis/pubsub",
@@ -61,7 +61,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/wire",
-        "mod connection outbox meaning handshake trial session settings slots silence tracking permits script source sent delete \
+        "mod connection outbox meaning handshake probe session settings slots silence tracking permits script source sent delete \
          flaw server command",
     ),
     (

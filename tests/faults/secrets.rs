@@ -216,7 +216,7 @@ async fn no_secret_is_shown_by_a_failing_background() {
     .await;
 }
 
-/// What the rehearsal of a connection says, where that is what is refused.
+/// What the probe of a connection says, where that is what is refused.
 #[tokio::test]
 async fn no_secret_is_shown_where_a_server_lacks_commands() {
     for missing in [&["SET"][..], &["INCR"], &["EVALSHA"], &["EVAL", "EVALSHA"], &["TIME"]] {

@@ -11,7 +11,7 @@ use crate::types::permit::member;
 #[cfg(any(feature = "redis", lockable_internals, test))]
 use crate::types::{id::ProcessId, owner::Origin, permit::Family, slot::Slot, tag::tag};
 
-/// What the names begin with of companion keys, of the channels of wake-ups, and of the keys of trials.
+/// What the names begin with of companion keys, of the channels of wake-ups, and of the keys of probes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Namespace(Arc<str>);
 
@@ -76,8 +76,8 @@ impl Namespace {
     expect(dead_code, reason = "in memory there are none")
 )]
 impl Namespace {
-    /// A namespace within this one that no one else uses, for a trial that leaves nothing behind.
-    pub(crate) fn of_trial(&self, origin: Origin) -> Self {
+    /// A namespace within this one that no one else uses, for a probe that leaves nothing behind.
+    pub(crate) fn of_probe(&self, origin: Origin) -> Self {
         Self(format!("{self}:probe:{origin}").into())
     }
 

@@ -106,7 +106,7 @@ async fn what_is_at_another_slots_counter_is_only_raised() {
 }
 
 /// Goal: the script about several slots is refused, and the lock is granted all the same; it is not tried again.
-/// Method: a proxy that refuses keys of several slots, and answers the trial of a connection as one server does.
+/// Method: a proxy that refuses keys of several slots, and answers the probe of a connection as one server does.
 #[rstest]
 #[case::as_by_a_cluster(None)]
 #[case::in_other_words(Some("ERR keys of a script have to be at one server"))]

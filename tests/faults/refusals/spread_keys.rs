@@ -23,7 +23,7 @@ async fn a_proxy_with_another_hash_is_refused_in_words() {
         let report = ample(&proxy.url()).connect_lazy().unwrap().check().await;
         assert_eq!(errors(&report), [Code::Proxy], "{report}");
         assert!(report.to_string().contains("CRC16"), "{report}");
-        // What a trial could not delete ends by itself: a counter that a script has made at the lock's server last.
+        // What a probe could not delete ends by itself: a counter that a script has made at the lock's server last.
         let admins = servers.each_ref().map(Server::admin);
         let end = |admin: &Admin| admin.keys("*").iter().all(|key| admin.pttl(key) != -1);
         assert!(admins.iter().all(end));

@@ -20,7 +20,7 @@ const KEPT: Duration = Duration::from_secs(9);
 
 const MANY: usize = 40;
 
-/// Goal: a cluster costs each connection one refused command, that of its trial, and not one for each renewal or
+/// Goal: a cluster costs each connection one refused command, that of its probe, and not one for each renewal or
 /// release.
 /// Method: the server counts its refusals; releases that are asked for at once are batched elsewhere.
 #[tokio::test]
@@ -42,10 +42,10 @@ async fn after_one_refusal_no_command_mixes_slots() {
     assert!(admin.keys("disLock:*").is_empty());
 }
 
-/// Goal: a connection whose trial could not find that out, because the server was full, has it refused once.
+/// Goal: a connection whose probe could not find that out, because the server was full, has it refused once.
 /// Method: renewals by hand, and a door that counts the commands about one of their locks.
 #[tokio::test]
-async fn a_refusal_after_the_trial_is_remembered() {
+async fn a_refusal_after_the_probe_is_remembered() {
     let server = Server::start();
     let doors = Doors::of_one_slot_each(&server);
     let verbs = Verbs::open_impatient(&doors.url_of(0), LONG).unwrap();

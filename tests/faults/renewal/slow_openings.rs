@@ -12,7 +12,7 @@ const CONNECT: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(300);
 
 /// Goal: the connection that renews is opened once, however slow that is, and before any other one.
-/// Method: the answers to its trial are held back for longer than a connect deadline.
+/// Method: the answers to its probe are held back for longer than a connect deadline.
 #[tokio::test]
 async fn a_slow_connection_is_not_started_over() {
     let (server, proxy) = server_and_proxy();

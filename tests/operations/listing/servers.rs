@@ -291,7 +291,7 @@ async fn a_name_costs_no_round_trip() {
     let (hellos, names) = (proxy.commands("HELLO"), proxy.commands("CLIENT"));
     assert!(hellos >= 1 && names >= 1, "{hellos} {names}");
     let trips = proxy.connection(0, ConnectionTraffic::round_trips);
-    assert_eq!(trips, 3, "the handshake, and two for the trial of the server");
+    assert_eq!(trips, 3, "the handshake, and two for the probe of the server");
     server.admin().command::<()>(&["ACL", "SETUSER", "default", "-client|setname"]);
     let other = Proxy::start(&server);
     let locker = connect(&other.url()).await;

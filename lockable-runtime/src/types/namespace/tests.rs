@@ -85,9 +85,9 @@ fn a_whole_key_as_tag_has_a_queue_of_its_own() {
 fn every_name_lies_in_the_namespace() {
     let (shop, key) = (namespace("shop:lockable"), LockKey::from_static("shop:order:7"));
     let origin = Origin::draw().unwrap();
-    let trial = shop.of_trial(origin);
+    let probe = shop.of_probe(origin);
     let slot = Slot::of(&key);
-    let names = [shop.fence(slot), shop.queue(&key), trial.fence(slot), trial.queue(&key)];
+    let names = [shop.fence(slot), shop.queue(&key), probe.fence(slot), probe.queue(&key)];
     for name in names.map(|name| name.to_string()).into_iter().chain([shop.channel(origin)]) {
         assert!(name.starts_with("shop:lockable:"), "{name}");
     }

@@ -4,16 +4,16 @@ use super::clock;
 use super::rights::Missing;
 use super::session::{connect, target};
 use super::subscription::Subscription;
-use super::{proxy, rehearsal};
+use super::{dry_run, proxy};
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::shards::Shard;
 use crate::backend::redis::wire::delete::Delete;
 use crate::backend::redis::wire::flaw::Flaw;
+use crate::backend::redis::wire::probe::{self, Probe};
 use crate::backend::redis::wire::script::Names;
 use crate::backend::redis::wire::server::{self, Clock, Mode};
 use crate::backend::redis::wire::session::{Handshake, Session};
 use crate::backend::redis::wire::settings;
-use crate::backend::redis::wire::trial::{self, Probe};
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::slot::Slot;
 
@@ -77,7 +77,7 @@ async fn steps(
         let subscription = Subscription::open(&session, &probe, &mut missing, report).await;
         report.add(missing.findings(session.target.user()));
         if is_sound {
-            report.add(rehearsal::run(&session, probe, subscription, &missing).await?);
+            report.add(dry_run::run(&session, probe, subscription, &missing).await?);
         }
     }
     report.add(proxy::check(&session).await?);
@@ -97,7 +97,7 @@ fn probe(aim: &Aim, names: &Names, shard: Option<&Shard>) -> Option<Probe> {
 async fn nodes(session: &Session<'_>, names: &Names, mode: Mode) -> Result<Option<Finding>, Flaw> {
     let target = &session.target;
     if let Ok(probe) = Probe::new("", names, None) {
-        let tried = trial::run(session, probe, |probe| trial::others(session, probe, mode)).await?;
+        let tried = probe::run(session, probe, |probe| probe::others(session, probe, mode)).await?;
         tried.flaws(target).into_iter().next().map_or(Ok(()), Err)?;
     }
     let message = "this server is in a cluster, and refuses keys once that has several shards";

@@ -12,10 +12,10 @@ use crate::check::{Code, Finding, Report, Role, Severity};
 
 mod clock;
 mod cluster;
+mod dry_run;
 mod examination;
 mod group;
 mod proxy;
-mod rehearsal;
 mod rights;
 mod seeds;
 mod sentinel;

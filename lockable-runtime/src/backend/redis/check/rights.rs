@@ -13,8 +13,8 @@ use crate::backend::redis::fault::rights::{channels, companions};
 use crate::backend::redis::wire::command::pipeline;
 use crate::backend::redis::wire::delete::Delete;
 use crate::backend::redis::wire::flaw::{failed, lacking};
+use crate::backend::redis::wire::probe::Probe;
 use crate::backend::redis::wire::session::Session;
-use crate::backend::redis::wire::trial::Probe;
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::owner::Origin;
@@ -25,7 +25,7 @@ use crate::types::slot::Slot;
 /// Each kind of key is read and written, because a rule may allow the one without the other.
 const TRIED: [&str; 26] = [
     "time",
-    // A script that does nothing, and one that no server has: the rehearsal runs those of the verbs.
+    // A script that does nothing, and one that no server has: the dry run has those of the verbs.
     "eval return 0",
     "evalsha 0000000000000000000000000000000000000000 0",
     "set LOCK probe PX 1000",

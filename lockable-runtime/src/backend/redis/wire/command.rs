@@ -64,7 +64,7 @@ pub(crate) fn clean_up(namespace: &Namespace, key: &LockKey) -> [Cmd; 3] {
     [end_soon(fence), end_soon(queue), delete]
 }
 
-/// Deletes the marks at the fence counters of trials.
+/// Deletes the marks at the fence counters of probes.
 pub(crate) fn unmark(namespace: &Namespace, tried: &[Arc<Attempt>]) -> Cmd {
     let mut delete = Cmd::with_capacity(1 + tried.len(), 56 * tried.len());
     delete.arg("DEL");

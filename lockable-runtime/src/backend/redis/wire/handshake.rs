@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::command;
 use super::flaw::Flaw;
+use super::probe::{self, Probe, Step};
 use super::server::Mode;
 use super::session::{Handshake, Session};
 use super::settings;
-use super::trial::{self, Probe, Step};
 use crate::backend::Fault;
 use crate::backend::redis::fault;
 use crate::check::Severity;
@@ -29,7 +29,7 @@ pub(crate) async fn handshake(session: &Session<'_>) -> Result<Handshake, Fault>
     let slot = target.node.as_ref().map(|node| node.slot());
     let probe = Probe::new("", &names, slot)?;
     let mode = Mode::of(&hello);
-    let tried = trial::run(session, probe, |probe| steps(session, probe, mode)).await?;
+    let tried = probe::run(session, probe, |probe| steps(session, probe, mode)).await?;
     if tried.is_spread {
         opener.is_sharded.store(true, Ordering::Relaxed);
     }
@@ -45,18 +45,18 @@ fn steps(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
     let Session { opener, target, .. } = session;
     if opener.is_for_reading {
         // One node of several has a part of the locks: of the others it would seem that no one has them.
-        return trial::others(session, probe, mode);
+        return probe::others(session, probe, mode);
     }
     let is_node = target.node.is_some();
     let extra = || {
-        let mut extra = if is_node { Vec::new() } else { trial::together(probe) };
-        extra.push(Step::script(trial::BY_TEXT, command::empty_script()));
+        let mut extra = if is_node { Vec::new() } else { probe::together(probe) };
+        extra.push(Step::script(probe::BY_TEXT, command::empty_script()));
         extra
     };
-    let mut steps = trial::steps(probe, extra);
-    steps.extend(trial::others(session, probe, mode));
+    let mut steps = probe::steps(probe, extra);
+    steps.extend(probe::others(session, probe, mode));
     if opener.is_for_confirming {
-        steps.push(Step::command(trial::WAITING, command::wait(0, WAIT)));
+        steps.push(Step::command(probe::WAITING, command::wait(0, WAIT)));
     }
     steps
 }

@@ -364,7 +364,7 @@ pub(crate) fn counted(reply: &Value, others: &[Slot]) -> RedisResult<Counted> {
     Ok(Counted { token: integer(token)?, others: seeded.collect() })
 }
 
-/// Marks the fence counters of trials.
+/// Marks the fence counters of probes.
 pub(crate) fn mark(names: &Names, tried: &[Arc<Attempt>]) -> Cmd {
     let [first, ..] = tried else { return Cmd::new() };
     let mut command = names.call(Script::Mark, tried.len() + 2, 1);

@@ -25,7 +25,7 @@ use crate::types::owner::{Origin, OwnerToken};
 use crate::types::slot::Slot;
 use crate::types::tag::tag;
 
-/// The lock that a trial does everything with.
+/// The lock on which a probe runs every step.
 pub(crate) struct Probe {
     pub(crate) key: LockKey,
     /// Another one, for commands one by one: they may leave it taken for a moment.
@@ -35,7 +35,7 @@ pub(crate) struct Probe {
     pub(crate) prefix: String,
     /// Of the locker's own, where its lockers' companion keys are.
     pub(crate) namespace: Namespace,
-    /// Those of the probe's companion keys are of a trial.
+    /// The probe's companion keys are in the probe's namespace.
     pub(crate) names: Names,
 }
 
@@ -45,7 +45,7 @@ impl Probe {
         let prefix = prefix.to_owned();
         let namespace = names.namespace.clone();
         let origin = Origin::draw()?;
-        let names = names.within(namespace.of_trial(origin));
+        let names = names.within(namespace.of_probe(origin));
         let tag = slot.map(|slot| format!(":{{{}}}", tag(slot))).unwrap_or_default();
         let key = LockKey::prefixed(&prefix, &format!("{}{tag}", names.namespace))?;
         let tried = LockKey::prefixed(&prefix, &format!("{}:tried{tag}", names.namespace))?;
@@ -186,7 +186,7 @@ pub(crate) fn others(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<St
     (0..if is_open { PROBED_SLOTS } else { 0 }).map(read).collect()
 }
 
-/// From acquiring to a grant that is published; then those steps that only one trial has; and back to nothing. The calls
+/// From acquiring to a grant that is published; then those steps that only one probe has; and back to nothing. The calls
 /// are made in the order in which they are sent: the first one of a script may have its text.
 pub(crate) fn steps(probe: &Probe, more: impl FnOnce() -> Vec<Step>) -> Vec<Step> {
     let Probe { key, origin, names, .. } = probe;

@@ -7,9 +7,9 @@ use super::rights::Missing;
 use super::subscription::Subscription;
 use crate::backend::Renewal;
 use crate::backend::redis::wire::permits::Asker;
+use crate::backend::redis::wire::probe::{self, Probe, Step, TOGETHER, attempt};
 use crate::backend::redis::wire::script;
 use crate::backend::redis::wire::session::Session;
-use crate::backend::redis::wire::trial::{self, Probe, Step, TOGETHER, attempt};
 use crate::check::{Code, Finding};
 use crate::types::clock::boot_time;
 use crate::types::namespace::Channels;
@@ -23,7 +23,7 @@ pub(super) async fn run(
     missing: &Missing,
 ) -> Result<Vec<Finding>, Finding> {
     let channels = session.opener.channels;
-    let tried = trial::run(session, probe, |probe| all_steps(probe, channels)).await?;
+    let tried = probe::run(session, probe, |probe| all_steps(probe, channels)).await?;
     let mut flaws = tried.flaws(&session.target);
     let is_complete = flaws.iter().all(|flaw| flaw.finding.code() == Code::CrossSlotRefused);
     flaws.retain(|flaw| !flaw.error.as_ref().is_some_and(|error| missing.explain(error)));
@@ -40,7 +40,7 @@ pub(super) async fn run(
 
 /// Every verb and every script that is run where wake-ups are published so.
 fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
-    trial::steps(probe, || more(probe, channels))
+    probe::steps(probe, || more(probe, channels))
 }
 
 /// What only a check does.
@@ -54,7 +54,7 @@ fn more(probe: &Probe, channels: Channels) -> Vec<Step> {
         Channels::Plain => {
             let free_all = script::free_all(names, slice::from_ref(&one)).command;
             let renewals = [&one, &other].map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
-            more.extend(trial::together(probe));
+            more.extend(probe::together(probe));
             more.push(Step::script("freeing locks together", free_all));
             more.push(Step::script(TOGETHER, script::renew(names, &renewals).command));
         }
@@ -89,7 +89,7 @@ mod tests {
     use crate::types::tag::tag;
 
     #[test]
-    fn every_script_is_rehearsed() {
+    fn every_script_is_run() {
         let names = Names::uncached(Namespace::default(), Channels::Plain);
         let Ok(probe) = Probe::new("shop:", &names, None) else { panic!("a sound prefix") };
         let steps = all_steps(&probe, Channels::Plain);
