@@ -74,7 +74,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("check", "mod code grant"),
     (
         "types",
-        "mod pause options lanes line_key credentials pem secret reporting selection ticket client_name namespace tag permit slot key \
+        "mod pause options local_permits line_key credentials pem secret reporting selection ticket client_name namespace tag permit slot key \
          hole token owner id random url written error remedy reason percent redact escape label metric_keys no_metric_keys \
          grow_only mutex clock together duration utc process generation seeded",
     ),

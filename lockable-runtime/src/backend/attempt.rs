@@ -26,7 +26,7 @@ use crate::types::slot::Slot;
 pub(crate) struct Attempt {
     pub(crate) key: LockKey,
     /// Of a call that wants any permit of the key; none for one lock, which a permit is once it is known.
-    pub(crate) lane: Option<Arc<Lane>>,
+    pub(crate) local_permit: Option<Arc<Lane>>,
     /// Whose fence counter counts its grant.
     pub(crate) slot: Slot,
     pub(crate) owner: OwnerToken,
@@ -63,7 +63,7 @@ impl Attempt {
         Self {
             slot: Slot::of(&key),
             key,
-            lane: None,
+            local_permit: None,
             #[cfg(feature = "redis")]
             released_by: owner.released_by(),
             owner,
@@ -81,9 +81,12 @@ impl Attempt {
     }
 
     /// One that wants any permit of a key.
-    pub(crate) fn in_lane(lane: &Arc<Lane>, ttl: Ttl, owner: OwnerToken) -> Self {
-        let lane = Arc::clone(lane);
-        Self { lane: Some(Arc::clone(&lane)), ..Self::owned(lane.family.key().clone(), ttl, owner) }
+    pub(crate) fn in_lane(local_permit: &Arc<Lane>, ttl: Ttl, owner: OwnerToken) -> Self {
+        let local_permit = Arc::clone(local_permit);
+        Self {
+            local_permit: Some(Arc::clone(&local_permit)),
+            ..Self::owned(local_permit.permits_key.key().clone(), ttl, owner)
+        }
     }
 
     /// The same acquisition, once it is known to have this permit.
@@ -94,7 +97,7 @@ impl Attempt {
     /// The same acquisition, which asks for a lease of that length from now on.
     pub(crate) fn with_ttl(&self, ttl: Ttl) -> Arc<Self> {
         let this = Self::owned(self.key.clone(), ttl, self.owner.clone());
-        self.again_as(Self { lane: self.lane.clone(), ..this })
+        self.again_as(Self { local_permit: self.local_permit.clone(), ..this })
     }
 
     /// The other value knows what has been sent for this one.
@@ -114,14 +117,17 @@ impl Attempt {
     /// The same acquisition of each permit that it may have.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only a slot of Redis moves"))]
     pub(crate) fn permits(&self) -> impl Iterator<Item = Arc<Self>> + Send + '_ {
-        self.lane.iter().flat_map(|lane| lane.members()).map(|permit| self.with_permit(permit))
+        self.local_permit
+            .iter()
+            .flat_map(|local_permit| local_permit.members())
+            .map(|permit| self.with_permit(permit))
     }
 
     /// The line in which it waits.
     pub(crate) fn line(&self) -> LineKey {
-        match &self.lane {
+        match &self.local_permit {
             None => LineKey::Lock(self.key.clone()),
-            Some(lane) => LineKey::Lane(Arc::clone(lane)),
+            Some(local_permit) => LineKey::Lane(Arc::clone(local_permit)),
         }
     }
 
@@ -152,7 +158,7 @@ impl Attempt {
     /// Notes that the lock has this value, which is not its own, for that much longer where it is known. Of permits a
     /// pause alone is noted, which is one of all.
     pub(crate) fn mark_busy(&self, value: &[u8], remaining: Option<Duration>) {
-        let is_noted = is_pause(value) || self.lane.is_none() && !is_of_holder(value);
+        let is_noted = is_pause(value) || self.local_permit.is_none() && !is_of_holder(value);
         let held = || Held { owner: LockValue::new(value.to_owned()), remaining };
         let obstacle = is_noted.then(|| Arc::new(held()));
         *self.obstacle.lock() = obstacle;

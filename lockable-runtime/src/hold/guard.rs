@@ -10,7 +10,7 @@ use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
 use crate::types::error::LockError;
-use crate::types::lanes::Occupied;
+use crate::types::local_permits::Occupied;
 use crate::types::options::{Options, Ttl};
 use crate::waiters::{Entry, Turn};
 
@@ -71,7 +71,7 @@ pub struct LockGuard {
     /// The span and the times of the hold, until the release begins.
     hold: Option<Hold>,
     /// Of a permit: another call of this process has it once the release was tried, or the lease is over.
-    lane: Option<Box<Occupied>>,
+    local_permit: Option<Box<Occupied>>,
     /// Of the ticket that the lock may be by now, while that is not known.
     pub(super) passing: Option<Arc<Attempt>>,
 }
@@ -86,14 +86,14 @@ impl LockGuard {
     ) -> Self {
         let unreleased = Some(Known::Granted);
         let (entry, hold) = (Some(entry), Some(hold));
-        Self { lease, releaser, unreleased, entry, turn, hold, lane: None, passing: None }
+        Self { lease, releaser, unreleased, entry, turn, hold, local_permit: None, passing: None }
     }
 
-    /// Of a permit, whose call is in this lane.
-    pub(crate) fn in_lane(mut self, lane: Occupied) -> Self {
+    /// Of a permit, whose call is in this local permit.
+    pub(crate) fn in_lane(mut self, local_permit: Occupied) -> Self {
         let lease = self.lease.clone();
-        lane.lasts(Box::new(move || lease.remaining()));
-        self.lane = Some(Box::new(lane));
+        local_permit.lasts(Box::new(move || lease.remaining()));
+        self.local_permit = Some(Box::new(local_permit));
         self
     }
 
@@ -243,7 +243,7 @@ impl LockGuard {
         self.end_lease();
         self.unreleased = None;
         let held = Arc::clone(self.lease.attempt());
-        self.releaser.defer_either(held, ticket, self.lane.take());
+        self.releaser.defer_either(held, ticket, self.local_permit.take());
         self.turn.take().into_iter().for_each(|turn| turn.defer());
     }
 
@@ -297,7 +297,12 @@ impl LockGuard {
     /// What the guard would do at its end is the parent's to do.
     fn leave_to_parent(&mut self) {
         self.unreleased = None;
-        mem::forget((self.entry.take(), self.turn.take(), self.hold.take(), self.lane.take()));
+        mem::forget((
+            self.entry.take(),
+            self.turn.take(),
+            self.hold.take(),
+            self.local_permit.take(),
+        ));
     }
 }
 
@@ -314,7 +319,11 @@ impl Drop for LockGuard {
         }
         if let Some(known) = self.unreleased {
             telemetry::release_deferred(self.lease.shown_key());
-            self.releaser.defer_in(Arc::clone(self.lease.attempt()), known, self.lane.take());
+            self.releaser.defer_in(
+                Arc::clone(self.lease.attempt()),
+                known,
+                self.local_permit.take(),
+            );
             self.turn.take().into_iter().for_each(|turn| turn.defer());
         }
     }

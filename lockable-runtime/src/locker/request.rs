@@ -17,7 +17,7 @@ use crate::types::error::LockError;
 use crate::types::key::{Keys, LockKey};
 use crate::types::label::Label;
 use crate::types::options::{OnLost, Once, Options, Ttl, Wait};
-use crate::types::permit::{Family, Permits};
+use crate::types::permit::{Permits, PermitsKey};
 use crate::types::redact::DisplayKey;
 
 /// A request for one lock, made by [`Locker::lock`](crate::Locker::lock), or for several, made by
@@ -352,7 +352,8 @@ impl LockRequest {
     /// ```
     pub fn permits(mut self, count: u32) -> Self {
         self.options.permits = Permits::OneOf(count);
-        self.key = self.key.and_then(|key| Family::of(&key, self.prefix)).map(Family::into_key);
+        self.key =
+            self.key.and_then(|key| PermitsKey::of(&key, self.prefix)).map(PermitsKey::into_key);
         self
     }
 
@@ -387,7 +388,7 @@ impl LockRequest {
     pub fn all_permits(self, count: u32) -> LockRequest<Vec<LockKey>> {
         let Self { acquirer, key, prefix, mut options } = self;
         options.permits = Permits::All(count);
-        let key = key.and_then(|key| Family::of(&key, prefix)?.all(count));
+        let key = key.and_then(|key| PermitsKey::of(&key, prefix)?.all(count));
         LockRequest { acquirer, key, prefix, options }
     }
 

@@ -11,7 +11,7 @@ use crate::backend::Attempt;
 use crate::background::exit::{self, Work};
 use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
-use crate::types::permit::Family;
+use crate::types::permit::PermitsKey;
 use crate::types::process::Process;
 use crate::worker::agenda::trim;
 
@@ -102,8 +102,8 @@ pub(super) struct Untried(Arc<Backlog>, LockKey);
 impl Untried {
     pub(super) fn begin(backlog: &Arc<Backlog>, attempt: &Arc<Attempt>) -> Self {
         // A call for a permit waits for those of all.
-        let key =
-            Family::of_permit(&attempt.key).map_or_else(|| attempt.key.clone(), Family::into_key);
+        let key = PermitsKey::of_permit(&attempt.key)
+            .map_or_else(|| attempt.key.clone(), PermitsKey::into_key);
         *backlog.untried.lock().entry(key.clone()).or_default() += 1;
         Self(Arc::clone(backlog), key)
     }

@@ -11,7 +11,7 @@ use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::key::LockKey;
 use crate::types::label::Label;
-use crate::types::lanes::Occupied;
+use crate::types::local_permits::Occupied;
 use crate::types::mutex::Mutex;
 use crate::types::owner::OwnerToken;
 use crate::types::process::PerProcess;
@@ -78,15 +78,15 @@ impl Releaser {
         self.defer_in(attempt, known, None);
     }
 
-    /// The same of a permit, whose lane is free once the release was tried.
+    /// The same of a permit, whose local permit is free once the release was tried.
     pub(crate) fn defer_in(
         self: &Arc<Self>,
         attempt: Arc<Attempt>,
         known: Known,
-        lane: Option<Box<Occupied>>,
+        local_permit: Option<Box<Occupied>>,
     ) {
         let now = self.context.backend.now();
-        self.accept(attempt, known, lane, Some(now));
+        self.accept(attempt, known, local_permit, Some(now));
     }
 
     /// Keeps waiting for the answer that the caller gave up, and releases what it grants.
@@ -118,9 +118,9 @@ impl Releaser {
         self: &Arc<Self>,
         first: Arc<Attempt>,
         second: Arc<Attempt>,
-        lane: Option<Box<Occupied>>,
+        local_permit: Option<Box<Occupied>>,
     ) {
-        if !self.accept(Arc::clone(&second), Known::Unknown, lane, None) {
+        if !self.accept(Arc::clone(&second), Known::Unknown, local_permit, None) {
             return;
         }
         let this = Arc::clone(self);
@@ -150,7 +150,7 @@ impl Releaser {
         self: &Arc<Self>,
         attempt: Arc<Attempt>,
         known: Known,
-        lane: Option<Box<Occupied>>,
+        local_permit: Option<Box<Occupied>>,
         due: Option<Moment>,
     ) -> bool {
         if self.context.is_inherited() {
@@ -159,7 +159,7 @@ impl Releaser {
         let token = attempt.owner.clone();
         let shown = Arc::clone(&attempt);
         // Counted before a task can end it; dropped outside of the agenda's lock if it is not needed.
-        let mut new = Some(Deferred::new(&self.backlog, attempt, known, lane));
+        let mut new = Some(Deferred::new(&self.backlog, attempt, known, local_permit));
         let is_accepted = self.change(|agenda| {
             let is_full = agenda.len() >= LIMIT;
             if let Some(deferred) = agenda.get_mut(&token) {
@@ -198,8 +198,8 @@ impl Releaser {
         let end = attempt.lapses_at().unwrap_or(now).after(self.context.command_deadline);
         let next = self.change(|agenda| {
             let deferred = agenda.get_mut(&attempt.owner)?;
-            // Who has waited for this finds the lane free.
-            let tried = (deferred.lane.take(), deferred.untried.take());
+            // Who has waited for this finds the local permit free.
+            let tried = (deferred.local_permit.take(), deferred.untried.take());
             let next = deferred.release.answered(&outcome, now, end);
             let done = match next {
                 Next::Again(moment) => {
@@ -234,7 +234,7 @@ pub(crate) struct Deferred {
     release: PendingRelease,
     /// None once a try was answered, or given up.
     untried: Option<Untried>,
-    lane: Option<Box<Occupied>>,
+    local_permit: Option<Box<Occupied>>,
     pending: Pending,
     /// That under which it is counted.
     label: &'static Label,
@@ -245,13 +245,13 @@ impl Deferred {
         backlog: &Arc<Backlog>,
         attempt: Arc<Attempt>,
         known: Known,
-        lane: Option<Box<Occupied>>,
+        local_permit: Option<Box<Occupied>>,
     ) -> Self {
         let label = attempt.label();
         telemetry::change(label, BACKLOG, 1.0);
         let untried = Some(Untried::begin(backlog, &attempt));
         let pending = Pending::begin(backlog);
-        Self { release: PendingRelease::new(attempt, known), untried, lane, pending, label }
+        Self { release: PendingRelease::new(attempt, known), untried, local_permit, pending, label }
     }
 }
 

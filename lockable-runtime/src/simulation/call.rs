@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::dice::Dice;
-use super::keys::{GATE, KEYS, ONCE, PERMITS, family};
+use super::keys::{GATE, KEYS, ONCE, PERMITS, permits_key};
 use super::mix::Mix;
 use crate::request_id::RequestId;
 use crate::types::options::{Begin, OnLost, Once, Options, Ttl, Wait};
@@ -68,7 +68,7 @@ impl Call {
 
     /// For what it may wait: as often as it may have a place.
     pub(super) fn waits_for(&self) -> impl Iterator<Item = &'static str> {
-        self.keys.iter().map(|key| family(key))
+        self.keys.iter().map(|key| permits_key(key))
     }
 
     pub(super) fn draw(dice: &mut Dice, mix: &Mix) -> Self {

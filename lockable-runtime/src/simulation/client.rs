@@ -322,10 +322,10 @@ impl Drop for GivenUp<'_> {
 
 /// What a request says of an attempt. A server notes nothing in the attempt of the process.
 pub(super) fn sent(attempt: &Attempt) -> Arc<Attempt> {
-    let Attempt { key, lane, owner, ttl, min_hold, .. } = attempt;
-    let sent = match lane {
+    let Attempt { key, local_permit, owner, ttl, min_hold, .. } = attempt;
+    let sent = match local_permit {
         None => Attempt::owned(key.clone(), *ttl, owner.clone()),
-        Some(lane) => Attempt::in_lane(lane, *ttl, owner.clone()),
+        Some(local_permit) => Attempt::in_lane(local_permit, *ttl, owner.clone()),
     };
     if let Some(rest) = min_hold.rest(tokio_time) {
         sent.min_hold.set_end(tokio_time().after(rest));

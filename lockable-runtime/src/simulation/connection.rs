@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::life::Life;
-use super::mix::{Lane, Way};
+use super::mix::{ConnectionKind, Way};
 use super::world::{Refused, Request, World};
 use crate::backend::{Fault, Reply};
 use crate::types::clock::{Moment, tokio_time};
@@ -45,7 +45,7 @@ pub(super) struct Connection {
 /// What both ends have in common.
 struct Wire {
     server: usize,
-    lane: Lane,
+    connection_kind: ConnectionKind,
     is_cut: AtomicBool,
     loses_requests: AtomicBool,
     loses_replies: AtomicBool,
@@ -53,10 +53,10 @@ struct Wire {
 }
 
 impl Wire {
-    fn of(server: usize, lane: Lane) -> Self {
+    fn of(server: usize, connection_kind: ConnectionKind) -> Self {
         let no = || AtomicBool::new(false);
         let (is_cut, loses_requests, loses_replies) = (no(), no(), no());
-        Self { server, lane, is_cut, loses_requests, loses_replies, cut: Notify::new() }
+        Self { server, connection_kind, is_cut, loses_requests, loses_replies, cut: Notify::new() }
     }
 }
 
@@ -64,10 +64,10 @@ impl Connection {
     pub(super) fn open(
         world: &Arc<World>,
         life: &Arc<Life>,
-        (server, lane): (usize, Lane),
+        (server, connection_kind): (usize, ConnectionKind),
     ) -> Arc<Self> {
         let (sender, requests) = mpsc::unbounded_channel();
-        let wire = Arc::new(Wire::of(server, lane));
+        let wire = Arc::new(Wire::of(server, connection_kind));
         let serving = serve(Arc::clone(world), Arc::clone(life), Arc::clone(&wire), requests);
         drop(tokio::spawn(serving));
         Arc::new(Self {
@@ -121,7 +121,7 @@ impl Connection {
     }
 
     fn send(&self, serve: Serve) {
-        let way = Way { lane: self.wire.lane, is_reply: false };
+        let way = Way { connection_kind: self.wire.connection_kind, is_reply: false };
         let arrives = self.life.runs_at().after(self.world.way(way));
         let lands_when_cut = self.world.roll(|dice| dice.chance(500));
         // The server reads for as long as there is a sender.
@@ -217,7 +217,7 @@ async fn serve(
             world.count("replies lost");
             continue;
         }
-        let way = Way { lane: wire.lane, is_reply: true };
+        let way = Way { connection_kind: wire.connection_kind, is_reply: true };
         drop(replies.send((tokio_time().after(world.way(way)), delivery)));
     }
 }

@@ -21,7 +21,7 @@ impl Process {
         self: &Arc<Self>,
         attempt: &Arc<Attempt>,
     ) -> Result<Acquisition, Fault> {
-        if attempt.lane.is_none() {
+        if attempt.local_permit.is_none() {
             return self.acquire_one(attempt).await;
         }
         attempt.mark_sent(tokio_time());
@@ -72,7 +72,7 @@ impl Process {
         attempt: &Arc<Attempt>,
     ) -> Result<Enqueued, Fault> {
         self.world.count("calls that wait while a slot moves");
-        if attempt.lane.is_none() {
+        if attempt.local_permit.is_none() {
             return self.enqueue_one(attempt).await;
         }
         self.world.waits_in_parts(attempt);
@@ -146,7 +146,7 @@ impl Process {
         self: &Arc<Self>,
         attempt: &Arc<Attempt>,
     ) -> Result<Release, Fault> {
-        if attempt.lane.is_none() {
+        if attempt.local_permit.is_none() {
             let Asked { answer, before, .. } = self.free(attempt).await?;
             return sure(answer, &before, SERVER);
         }
@@ -172,7 +172,7 @@ impl Process {
         self: &Arc<Self>,
         attempt: &Arc<Attempt>,
     ) -> Result<(), Fault> {
-        let permits: Vec<_> = match attempt.lane {
+        let permits: Vec<_> = match attempt.local_permit {
             None => vec![Arc::clone(attempt)],
             Some(_) => attempt.permits().collect(),
         };

@@ -41,8 +41,8 @@ fn position(key: &str) -> Option<usize> {
 }
 
 /// The key, or what it is a permit of.
-pub(super) fn family(key: &'static str) -> &'static str {
-    key.split_once('#').map_or(key, |(family, _)| family)
+pub(super) fn permits_key(key: &'static str) -> &'static str {
+    key.split_once('#').map_or(key, |(permits_key, _)| permits_key)
 }
 
 /// The number of the slot in which a key is.

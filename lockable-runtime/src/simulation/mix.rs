@@ -168,20 +168,20 @@ pub(super) struct Mix {
 /// A direction on one of the two connections of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
-    pub(super) lane: Lane,
+    pub(super) connection_kind: ConnectionKind,
     pub(super) is_reply: bool,
 }
 
 const WAYS: [Way; 4] = [
-    Way { lane: Lane::Caller, is_reply: false },
-    Way { lane: Lane::Caller, is_reply: true },
-    Way { lane: Lane::Background, is_reply: false },
-    Way { lane: Lane::Background, is_reply: true },
+    Way { connection_kind: ConnectionKind::Caller, is_reply: false },
+    Way { connection_kind: ConnectionKind::Caller, is_reply: true },
+    Way { connection_kind: ConnectionKind::Background, is_reply: false },
+    Way { connection_kind: ConnectionKind::Background, is_reply: true },
 ];
 
 /// Which of the two connections of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum ConnectionKind {
     /// That of the callers' runtime.
     Caller,
     /// That of the background, which renews, waits in queues, and releases what no caller does.

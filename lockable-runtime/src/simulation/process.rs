@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::connection::Connection;
 use super::keys::{SLOTS, seat};
 use super::life::{Life, polled_worker, sleep};
-use super::mix::{Lane, Way};
+use super::mix::{ConnectionKind, Way};
 use super::news::{Hears, News};
 use super::seats::Topology;
 use super::server::{Does, Refusal};
@@ -136,8 +136,8 @@ struct Opening {
 }
 
 /// The connection of the runtime that polls.
-fn lane() -> Lane {
-    if polled_worker().is_some() { Lane::Caller } else { Lane::Background }
+fn connection_kind() -> ConnectionKind {
+    if polled_worker().is_some() { ConnectionKind::Caller } else { ConnectionKind::Background }
 }
 
 impl Process {
@@ -243,14 +243,14 @@ impl Process {
         reply: Reply<T>,
     ) -> Result<Result<T, Refused>, Fault> {
         let (world, number) = (Arc::clone(&self.world), self.number);
-        let lane = lane();
+        let connection_kind = connection_kind();
         let Request { what, server, .. } = request;
-        world.note(|_| format!("p{number} sends {what} ({lane:?}) to s{server}"));
+        world.note(|_| format!("p{number} sends {what} ({connection_kind:?}) to s{server}"));
         let served = Box::pin(async move {
             let answer = reply.await;
             world.note(|names| {
                 let shown = world.shown(names);
-                format!("s{server}: p{number} {what} ({lane:?}): {shown}")
+                format!("s{server}: p{number} {what} ({connection_kind:?}): {shown}")
             });
             answer
         });
@@ -261,7 +261,7 @@ impl Process {
                 Ok(Err(refused)) => format!("is refused: {refused:?}"),
                 Err(_) => "broke".to_owned(),
             };
-            format!("p{number} {what} ({lane:?}) {outcome}")
+            format!("p{number} {what} ({connection_kind:?}) {outcome}")
         });
         answered
     }
@@ -364,7 +364,7 @@ impl Process {
 
     /// The connection of the caller, opened by the first that comes.
     pub(super) async fn ready(self: &Arc<Self>, server: usize) -> Result<Arc<Connection>, Fault> {
-        let opening = self.opening(server, lane());
+        let opening = self.opening(server, connection_kind());
         if let Some(connection) = opening.connection.get() {
             return Ok(Arc::clone(connection));
         }
@@ -376,11 +376,11 @@ impl Process {
         })
     }
 
-    fn opening(self: &Arc<Self>, server: usize, lane: Lane) -> Arc<Opening> {
+    fn opening(self: &Arc<Self>, server: usize, connection_kind: ConnectionKind) -> Arc<Opening> {
         let mut openings = self.openings();
         let of_server = &mut openings[2 * server..2 * server + 2];
         let is_usable = |opening: &&Arc<Opening>| opening.is_usable();
-        if let Some(opening) = of_server[lane as usize].as_ref().filter(is_usable) {
+        if let Some(opening) = of_server[connection_kind as usize].as_ref().filter(is_usable) {
             return Arc::clone(opening);
         }
         // Where one broke, the others are opened again as well.
@@ -389,16 +389,20 @@ impl Process {
             drop(opening.take_if(|opening| broke && opening.connection.get().is_some()));
         }
         let opening = Arc::<Opening>::default();
-        of_server[lane as usize] = Some(Arc::clone(&opening));
-        drop(tokio::spawn(Arc::clone(self).open((server, lane), Arc::clone(&opening))));
+        of_server[connection_kind as usize] = Some(Arc::clone(&opening));
+        drop(tokio::spawn(Arc::clone(self).open((server, connection_kind), Arc::clone(&opening))));
         opening
     }
 
     /// The address of the primary is looked up before that.
-    async fn open(self: Arc<Self>, (server, lane): (usize, Lane), opening: Arc<Opening>) {
-        self.reach_server(server, lane).await;
-        self.reach_process(lane).await;
-        let connection = Connection::open(&self.world, &self.life, (server, lane));
+    async fn open(
+        self: Arc<Self>,
+        (server, connection_kind): (usize, ConnectionKind),
+        opening: Arc<Opening>,
+    ) {
+        self.reach_server(server, connection_kind).await;
+        self.reach_process(connection_kind).await;
+        let connection = Connection::open(&self.world, &self.life, (server, connection_kind));
         drop(opening.connection.set(Arc::clone(&connection)));
         self.opened.lock().unwrap().push(Arc::downgrade(&connection));
         opening.opened.notify_waiters();
@@ -414,15 +418,15 @@ impl Process {
     }
 
     /// Ends when the server does what the process asks for now.
-    pub(super) async fn reach_server(&self, server: usize, lane: Lane) {
+    pub(super) async fn reach_server(&self, server: usize, connection_kind: ConnectionKind) {
         self.life.until(tokio_time()).await;
-        let way = self.world.way(Way { lane, is_reply: false });
+        let way = self.world.way(Way { connection_kind, is_reply: false });
         self.world.read_by_server(server, tokio_time().after(way)).await;
     }
 
     /// Ends when the process hears of that.
-    pub(super) async fn reach_process(&self, lane: Lane) {
-        let way = self.world.way(Way { lane, is_reply: true });
+    pub(super) async fn reach_process(&self, connection_kind: ConnectionKind) {
+        let way = self.world.way(Way { connection_kind, is_reply: true });
         self.life.until(tokio_time().after(way)).await;
     }
 
@@ -444,7 +448,7 @@ impl Process {
 
     /// The calling task gave up on an answer of the slot's server after that time.
     pub(super) fn unanswered(&self, slot: Slot, waited: Duration) {
-        let at = 2 * self.server_of(slot) + lane() as usize;
+        let at = 2 * self.server_of(slot) + connection_kind() as usize;
         let opening = self.openings()[at].clone();
         if let Some(connection) = opening.as_ref().and_then(|opening| opening.connection.get()) {
             connection.unanswered(waited);

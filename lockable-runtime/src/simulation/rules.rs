@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::call::Call;
 use super::history::MARKS;
-use super::keys::family;
+use super::keys::permits_key;
 use super::mix::{Kind, Mix};
 use crate::lease::Lease;
 use crate::types::clock::{Moment, tokio_time};
@@ -121,7 +121,7 @@ impl Rules {
         is_left: bool,
     ) -> Option<String> {
         self.stop_by.remove(owner);
-        let grants = self.grants.entry(family(key)).or_default();
+        let grants = self.grants.entry(permits_key(key)).or_default();
         let rising = grants.iter().rev().find(|grant| !grant.is_left);
         let latest = rising.map_or(0, |grant| grant.last);
         grants.push(Grant { first, last, owner: owner.to_owned(), is_left });
@@ -160,7 +160,7 @@ impl Rules {
         if polled.is_first {
             let former = key.current.replace(hold.clone());
             polled.is_passed = former.as_ref().is_some_and(|former| former.owner == hold.owner);
-            let grants = self.grants.get(family(hold.key)).map_or(&[][..], Vec::as_slice);
+            let grants = self.grants.get(permits_key(hold.key)).map_or(&[][..], Vec::as_slice);
             polled.broken.extend(key.broken_tokens(hold, grants, is_exclusive));
             if self.stopped_owners.contains(&hold.owner) {
                 polled.broken.push("begins under a lock that an operator has stopped".to_owned());

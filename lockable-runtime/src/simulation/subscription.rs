@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::keys::lock_key;
-use super::mix::Lane;
+use super::mix::ConnectionKind;
 use super::process::Process;
 use crate::backend::{Environment as _, Events, WakeUp};
 use crate::types::clock::{Moment, tokio_time};
@@ -75,14 +75,14 @@ async fn subscribe(
     let (sender, messages) = mpsc::unbounded_channel();
     let mut channels = Vec::new();
     for server in process.servers() {
-        process.reach_server(server, Lane::Background).await;
+        process.reach_server(server, ConnectionKind::Background).await;
         let (process, messages) = (Arc::clone(process), sender.clone());
         let channel = Arc::new(Channel { process: Arc::clone(&process), messages });
         let weak: Weak<Channel> = Arc::downgrade(&channel);
         process.world.store(server).report_to(origin, weak);
         channels.push(channel);
     }
-    process.reach_process(Lane::Background).await;
+    process.reach_process(ConnectionKind::Background).await;
     (channels, messages)
 }
 

@@ -15,7 +15,7 @@ use super::client::Client;
 use super::dice::Dice;
 use super::faults::{cut, deafen, fail_over, move_slot, refuse, soon};
 use super::history::Record;
-use super::keys::{GATE, KEYS, PERMITS, family, lock_key};
+use super::keys::{GATE, KEYS, PERMITS, lock_key, permits_key};
 use super::life::{Gate, sleep};
 use super::mix::{Fault, Mix, class};
 use super::order::Order;
@@ -346,7 +346,7 @@ impl Trial {
         for key in left {
             while !self.world.queue(key).is_empty() {
                 let any = Permits::OneOf(u32::try_from(self.world.mix.permits).unwrap());
-                let is_plain = family(key) == key || key == KEYS[GATE];
+                let is_plain = permits_key(key) == key || key == KEYS[GATE];
                 let (name, permits) =
                     if is_plain { (key, Permits::OneLock) } else { (PERMITS, any) };
                 let options = Options { permits, ..Options::default() };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::call::{Call, Form};
 use super::held::Held;
-use super::keys::{KEYS, family, known, lock_key};
+use super::keys::{KEYS, known, lock_key, permits_key};
 use super::life::sleep;
 use super::process::Process;
 use super::rules::Hold;
@@ -64,7 +64,7 @@ impl Worker {
         world.rules().ends(process, *number, call);
         for key in call.waits_for() {
             let places = world.rules().places(process, key);
-            let lines = KEYS.into_iter().filter(|line| family(line) == key);
+            let lines = KEYS.into_iter().filter(|line| permits_key(line) == key);
             let waiting: usize = lines.map(|line| self.acquirer.waiting(&lock_key(line))).sum();
             if waiting > places {
                 world.violation(|_| {

@@ -445,7 +445,7 @@ impl World {
     /// A request for any permit goes out, as a whole or in parts. One in parts that goes out while another one is under
     /// way may take a second permit: each looks for its own before the other one has it.
     pub(super) fn begins_request(&self, attempt: &Attempt) {
-        if attempt.lane.is_some() {
+        if attempt.local_permit.is_some() {
             let mut requests = self.requests.lock().unwrap();
             let (under_way, were_two) =
                 requests.entry(attempt.owner.as_ref().to_owned()).or_default();

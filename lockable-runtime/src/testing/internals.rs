@@ -18,7 +18,7 @@ use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::{Deadlines, Ttl};
 use crate::types::owner::{Origin, OwnerToken, ReleasedBy};
-use crate::types::permit::{Family, Lane, LaneNumber};
+use crate::types::permit::{Lane, LaneNumber, PermitsKey};
 use crate::types::random::random;
 use crate::types::slot::Slot;
 
@@ -164,10 +164,10 @@ impl Verbs {
         permits: u8,
         ttl: Duration,
     ) -> Result<VerbAttempt, LockError> {
-        let family = Family::with_key(LockKey::prefixed("", key)?);
-        let lane = Arc::new(Lane { family, number: LaneNumber::OneOf(1), permits });
+        let permits_key = PermitsKey::with_key(LockKey::prefixed("", key)?);
+        let local_permit = Arc::new(Lane { permits_key, number: LaneNumber::OneOf(1), permits });
         let owner = OwnerToken::at(self.origin, random()?, None);
-        Ok(VerbAttempt(Arc::new(Attempt::in_lane(&lane, Ttl::new("expire", ttl)?, owner))))
+        Ok(VerbAttempt(Arc::new(Attempt::in_lane(&local_permit, Ttl::new("expire", ttl)?, owner))))
     }
 
     fn released_by(

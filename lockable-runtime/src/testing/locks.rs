@@ -18,7 +18,7 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Deadlines, Ttl};
 use crate::types::owner::OwnerToken;
-use crate::types::permit::{Family, Permits};
+use crate::types::permit::{Permits, PermitsKey};
 use crate::types::reason::Reason;
 use crate::types::reporting::Reporting;
 
@@ -150,9 +150,9 @@ impl TestLocks {
     #[track_caller]
     pub fn hold_permits(&self, key: impl AsRef<str>, count: u32) -> Vec<OtherHolder> {
         let key = self.key(key.as_ref());
-        let family = sure(Family::of(&key, self.locker.prefix().len()));
+        let permits_key = sure(PermitsKey::of(&key, self.locker.prefix().len()));
         let count = sure(Permits::OneOf(count).count());
-        family.members(count).map(|permit| self.hold_key(permit)).collect()
+        permits_key.members(count).map(|permit| self.hold_key(permit)).collect()
     }
 
     #[track_caller]

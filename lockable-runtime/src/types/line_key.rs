@@ -10,7 +10,7 @@ use crate::types::permit::Lane;
 pub(crate) enum LineKey {
     /// Of the calls for one lock.
     Lock(LockKey),
-    /// Of the call in a lane.
+    /// Of the call in a local permit.
     Lane(Arc<Lane>),
 }
 
@@ -19,14 +19,14 @@ impl LineKey {
     pub(crate) fn key(&self) -> &LockKey {
         match self {
             Self::Lock(key) => key,
-            Self::Lane(lane) => lane.family.key(),
+            Self::Lane(local_permit) => local_permit.permits_key.key(),
         }
     }
 
-    pub(crate) fn lane(&self) -> Option<&Arc<Lane>> {
+    pub(crate) fn local_permit(&self) -> Option<&Arc<Lane>> {
         match self {
             Self::Lock(_) => None,
-            Self::Lane(lane) => Some(lane),
+            Self::Lane(local_permit) => Some(local_permit),
         }
     }
 }

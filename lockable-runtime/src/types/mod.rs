@@ -16,8 +16,8 @@ pub(crate) mod hole;
 pub(crate) mod id;
 pub(crate) mod key;
 pub(crate) mod label;
-pub(crate) mod lanes;
 pub(crate) mod line_key;
+pub(crate) mod local_permits;
 #[cfg(feature = "metrics")]
 pub(crate) mod metric_keys;
 #[cfg(not(feature = "metrics"))]

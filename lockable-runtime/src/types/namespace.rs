@@ -9,7 +9,7 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::permit::member;
 #[cfg(any(feature = "redis", lockable_internals, test))]
-use crate::types::{id::ProcessId, owner::Origin, permit::Family, slot::Slot, tag::tag};
+use crate::types::{id::ProcessId, owner::Origin, permit::PermitsKey, slot::Slot, tag::tag};
 
 /// What the names begin with of companion keys, of the channels of wake-ups, and of the keys of probes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,15 +94,15 @@ impl Namespace {
     pub(crate) fn queue<'a>(&'a self, key: &'a LockKey) -> Companion<'a> {
         let key = key.as_str();
         match member(key) {
-            Some((family, 1..)) => Companion([&self.0, ":queue:#:", family, ""]),
+            Some((permits_key, 1..)) => Companion([&self.0, ":queue:#:", permits_key, ""]),
             _ if key.contains('{') => Companion([&self.0, ":queue::", key, ""]),
             _ => Companion([&self.0, ":queue:{", key, "}"]),
         }
     }
 
     /// The name of the queue of all permits of a key.
-    pub(crate) fn queue_of<'a>(&'a self, family: &'a Family) -> Companion<'a> {
-        Companion([&self.0, ":queue:#:", family.key().as_str(), ""])
+    pub(crate) fn queue_of<'a>(&'a self, permits_key: &'a PermitsKey) -> Companion<'a> {
+        Companion([&self.0, ":queue:#:", permits_key.key().as_str(), ""])
     }
 
     /// Where the wake-ups of that origin are published; the scripts write the same name.

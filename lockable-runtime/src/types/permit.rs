@@ -39,7 +39,7 @@ impl Permits {
 
     /// Whether a call for these permits of a key would wait for what has this name.
     pub(crate) fn are_of(self, key: &LockKey, held: &LockKey) -> bool {
-        self != Self::OneLock && Family(key.clone()).has(held)
+        self != Self::OneLock && PermitsKey(key.clone()).has(held)
     }
 }
 
@@ -49,9 +49,9 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
 
 /// What the numbers of the permits of a key are behind: the key with a hash tag, so that all are in one slot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Family(LockKey);
+pub(crate) struct PermitsKey(LockKey);
 
-impl Family {
+impl PermitsKey {
     /// Of a key that begins with this prefix. A hash tag of its own is kept; else the text behind the prefix is one.
     ///
     /// # Errors
@@ -65,12 +65,12 @@ impl Family {
                         them; leave its braces out";
             return Err(LockError::invalid_key(key.as_str(), flaw));
         }
-        let family = if key.as_str().contains('{') {
+        let permits_key = if key.as_str().contains('{') {
             key.clone()
         } else {
             LockKey::prefixed(prefix, &format!("{{{text}}}"))?
         };
-        LockKey::prefixed(family.as_str(), "#64").map(|_| Self(family))
+        LockKey::prefixed(permits_key.as_str(), "#64").map(|_| Self(permits_key))
     }
 
     /// That has this key, which another one has given.
@@ -90,14 +90,14 @@ impl Family {
 
     /// Of which the key is a permit.
     pub(crate) fn of_permit(key: &LockKey) -> Option<Self> {
-        let (family, _) = member(key.as_str()).filter(|(_, number)| *number > 0)?;
-        Some(Self(LockKey::within(family.to_owned())))
+        let (permits_key, _) = member(key.as_str()).filter(|(_, number)| *number > 0)?;
+        Some(Self(LockKey::within(permits_key.to_owned())))
     }
 
     /// Whose gate the key is.
     pub(crate) fn of_gate(key: &LockKey) -> Option<Self> {
-        let (family, _) = member(key.as_str()).filter(|(_, number)| *number == 0)?;
-        Some(Self(LockKey::within(family.to_owned())))
+        let (permits_key, _) = member(key.as_str()).filter(|(_, number)| *number == 0)?;
+        Some(Self(LockKey::within(permits_key.to_owned())))
     }
 
     /// The key that errors and events name: which number it will be is not known before the grant.
@@ -128,26 +128,26 @@ impl Family {
         invalid(message).with_key(self.0.as_str())
     }
 
-    /// Whether the key is a permit of this family, or its gate.
+    /// Whether the key is a permit of this permits' key, or its gate.
     pub(crate) fn has(&self, key: &LockKey) -> bool {
-        member(key.as_str()).is_some_and(|(family, _)| family == self.0.as_str())
+        member(key.as_str()).is_some_and(|(permits_key, _)| permits_key == self.0.as_str())
     }
 }
 
 /// One of the places that a process has among those who want a permit of a key.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Lane {
-    pub(crate) family: Family,
+    pub(crate) permits_key: PermitsKey,
     pub(crate) number: LaneNumber,
     pub(crate) permits: u8,
 }
 
-/// What tells a lane from the others of its family. It is no permit's number: any may be granted.
+/// What tells a local permit from the others of its permits' key. It is no permit's number: any may be granted.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LaneNumber {
     /// Of as many as the key has permits.
     OneOf(u8),
-    /// Of a call for all permits, which has a lane of its own for each.
+    /// Of a call for all permits, which has a local permit of its own for each.
     OfAll(u64),
 }
 
@@ -162,16 +162,16 @@ impl LaneNumber {
 impl Lane {
     /// The names of all permits that its calls may be granted.
     pub(crate) fn members(&self) -> impl Iterator<Item = LockKey> + '_ {
-        self.family.members(self.permits)
+        self.permits_key.members(self.permits)
     }
 }
 
 /// The key behind which a name has the number of a permit, and that number; the gate has the number zero.
 pub(crate) fn member(name: &str) -> Option<(&str, u8)> {
-    let (family, digits) = name.rsplit_once('#')?;
+    let (permits_key, digits) = name.rsplit_once('#')?;
     let number = digits.parse().ok().filter(|number| *number <= MOST)?;
     let is_plain = digits.len() == if number < 10 { 1 } else { 2 };
-    (is_plain && family.contains('{')).then_some((family, number))
+    (is_plain && permits_key.contains('{')).then_some((permits_key, number))
 }
 
 #[cfg(test)]
@@ -179,20 +179,24 @@ mod tests {
     use super::*;
     use crate::types::slot::Slot;
 
-    fn family(prefix: &str, text: &str) -> Family {
-        Family::of(&LockKey::prefixed(prefix, text).unwrap(), prefix.len()).unwrap()
+    fn permits_key(prefix: &str, text: &str) -> PermitsKey {
+        PermitsKey::of(&LockKey::prefixed(prefix, text).unwrap(), prefix.len()).unwrap()
     }
 
     #[test]
     fn the_permits_of_a_key_have_one_slot() {
         let names = [("disLock:", "export"), ("", "export"), ("{shop}:", "a"), ("p:", "{user}:7")];
-        let names = names.map(|(prefix, text)| family(prefix, text));
-        let first = names.each_ref().map(|family| family.member(1).as_str().to_owned());
+        let names = names.map(|(prefix, text)| permits_key(prefix, text));
+        let first = names.each_ref().map(|permits_key| permits_key.member(1).as_str().to_owned());
         assert_eq!(first, ["disLock:{export}#1", "{export}#1", "{shop}:a#1", "p:{user}:7#1"]);
-        for family in names {
-            assert!(family.members(MOST).all(|key| Slot::of(&key) == Slot::of(family.key())));
+        for permits_key in names {
             assert!(
-                family.members(MOST).all(|key| Family::of_permit(&key).as_ref() == Some(&family))
+                permits_key.members(MOST).all(|key| Slot::of(&key) == Slot::of(permits_key.key()))
+            );
+            assert!(
+                permits_key
+                    .members(MOST)
+                    .all(|key| PermitsKey::of_permit(&key).as_ref() == Some(&permits_key))
             );
         }
     }
@@ -200,7 +204,7 @@ mod tests {
     #[test]
     fn a_key_that_is_one_hash_tag_has_no_permits() {
         let of = |prefix: &str, text| {
-            Family::of(&LockKey::prefixed(prefix, text).unwrap(), prefix.len())
+            PermitsKey::of(&LockKey::prefixed(prefix, text).unwrap(), prefix.len())
         };
         for prefix in ["", "disLock:"] {
             let error = of(prefix, "{export}").unwrap_err();
@@ -223,9 +227,9 @@ mod tests {
     #[test]
     fn a_key_whose_permits_are_too_long_is_refused() {
         let long = LockKey::new("k".repeat(1_020)).unwrap();
-        let error = Family::of(&long, 0).unwrap_err();
+        let error = PermitsKey::of(&long, 0).unwrap_err();
         assert_eq!(error.kind(), LockErrorKind::InvalidKey);
         let short = LockKey::new("k".repeat(1_019)).unwrap();
-        assert_eq!(Family::of(&short, 0).unwrap().member(64).as_str().len(), 1_024);
+        assert_eq!(PermitsKey::of(&short, 0).unwrap().member(64).as_str().len(), 1_024);
     }
 }

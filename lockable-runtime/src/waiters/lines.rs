@@ -18,7 +18,7 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::owner::{NumberOfWaiter, Origin, OwnerToken};
-use crate::types::permit::Family;
+use crate::types::permit::PermitsKey;
 use crate::types::slot::Slot;
 use crate::worker::{Agent, InFlight, Worklist};
 
@@ -175,12 +175,12 @@ impl Lines {
         }
     }
 
-    /// The line that waits as this attempt: a permit is called by its name, and its line is that of a lane.
+    /// The line that waits as this attempt: a permit is called by its name, and its line is that of a local permit.
     fn line_of(&self, key: &LockKey, owner: &OwnerToken) -> LineKey {
         let waits = |line: &Line<Answer>| line.place() == Some(owner);
-        let lane = Family::of_permit(key)
+        let local_permit = PermitsKey::of_permit(key)
             .and_then(|_| self.worklist.look(|agenda| agenda.key_of(waits).cloned()));
-        lane.unwrap_or_else(|| LineKey::Lock(key.clone()))
+        local_permit.unwrap_or_else(|| LineKey::Lock(key.clone()))
     }
 
     /// Makes the next attempt, if one is needed.
@@ -199,7 +199,7 @@ impl Lines {
             let owner = if first.is_once { owner.of_once() } else { owner };
             let attempt = match &line_key {
                 LineKey::Lock(key) => Attempt::owned(key.clone(), first.ttl, owner),
-                LineKey::Lane(lane) => Attempt::in_lane(lane, first.ttl, owner),
+                LineKey::Lane(local_permit) => Attempt::in_lane(local_permit, first.ttl, owner),
             };
             Arc::new(attempt.labeled(first.label))
         })

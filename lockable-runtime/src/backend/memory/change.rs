@@ -11,7 +11,7 @@ use crate::backend::{
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::owner::{Held, Origin, OwnerToken};
-use crate::types::permit::Family;
+use crate::types::permit::PermitsKey;
 
 /// One verb at work on one key, at one moment.
 pub(super) struct Change<'a> {
@@ -40,7 +40,7 @@ impl State {
             let mut change = Change::of(state, key, tokio_time());
             (verb(&mut change), change.hand_off)
         };
-        if Family::of_permit(&key).is_none() {
+        if PermitsKey::of_permit(&key).is_none() {
             return change(self, key);
         }
         self.with_queue(&key.clone(), |state| change(state, key))
@@ -50,7 +50,7 @@ impl State {
 impl<'a> Change<'a> {
     fn of(state: &'a mut State, key: LockKey, now: Moment) -> Self {
         state.sweep_when_grown(now);
-        let permit = Family::of_permit(&key).map(|_| key.clone());
+        let permit = PermitsKey::of_permit(&key).map(|_| key.clone());
         let place = state.places.entry(key).or_default();
         if place.expires() <= now {
             place.lock = None;

@@ -152,14 +152,14 @@ impl Memory {
 
 impl Backend for Arc<Memory> {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
-        if attempt.lane.is_some() {
+        if attempt.local_permit.is_some() {
             return self.reply_of(move |store| store.acquire_permit(&attempt));
         }
         self.reply(attempt.key.clone(), move |change| change.acquire(&attempt))
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
-        if attempt.lane.is_some() {
+        if attempt.local_permit.is_some() {
             return self.reply_of(move |store| store.release_permits(&attempt));
         }
         self.reply(attempt.key.clone(), move |change| change.release(&attempt, None).0)
@@ -189,14 +189,14 @@ impl Backend for Arc<Memory> {
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
-        if attempt.lane.is_some() {
+        if attempt.local_permit.is_some() {
             return self.reply_of(move |store| store.enqueue_for_permit(&attempt));
         }
         self.reply(attempt.key.clone(), move |change| change.enqueue(&attempt))
     }
 
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
-        if attempt.lane.is_some() {
+        if attempt.local_permit.is_some() {
             return self.reply_of(move |store| store.leave_permits(&attempt));
         }
         self.reply(attempt.key.clone(), move |change| change.leave(&attempt))

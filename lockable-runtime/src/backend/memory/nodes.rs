@@ -8,7 +8,7 @@ use super::state::{Counting, Place};
 use crate::backend::{Acquisition, Attempt, Release};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
-use crate::types::permit::Family;
+use crate::types::permit::PermitsKey;
 use crate::types::slot::Slot;
 
 /// All data of a store at one moment.
@@ -89,9 +89,9 @@ impl Memory {
                 }
             }
             Part::Queue(key) => {
-                if let Some(family) = Family::of_permit(key) {
-                    if let Some(queue) = from.queues.remove(family.key()) {
-                        to.queues.insert(family.key().clone(), queue);
+                if let Some(permits_key) = PermitsKey::of_permit(key) {
+                    if let Some(queue) = from.queues.remove(permits_key.key()) {
+                        to.queues.insert(permits_key.key().clone(), queue);
                     }
                 } else {
                     let place = from.places.get_mut(key);
@@ -138,8 +138,8 @@ impl Memory {
 
     pub(crate) fn leave_queue(&self, attempt: &Attempt) {
         let mut state = self.state.lock();
-        let queue = if let Some(family) = Family::of_permit(&attempt.key) {
-            state.queues.get_mut(family.key())
+        let queue = if let Some(permits_key) = PermitsKey::of_permit(&attempt.key) {
+            state.queues.get_mut(permits_key.key())
         } else {
             state.places.get_mut(&attempt.key).map(|place| &mut place.queue)
         };

@@ -91,11 +91,13 @@ impl Memory {
 impl Permits<'_> {
     /// Performs the verb for one permit after the other, until it finds something.
     fn find<T>(&mut self, mut verb: impl FnMut(&mut Change<'_>) -> Option<T>) -> Option<T> {
-        self.attempt.lane.iter().flat_map(|lane| lane.members()).find_map(|permit| {
-            let (found, hand_off) = self.state.change(permit, &mut verb);
-            self.hand_offs.extend(hand_off);
-            found
-        })
+        self.attempt.local_permit.iter().flat_map(|local_permit| local_permit.members()).find_map(
+            |permit| {
+                let (found, hand_off) = self.state.change(permit, &mut verb);
+                self.hand_offs.extend(hand_off);
+                found
+            },
+        )
     }
 
     /// All are taken, maybe by a pause, which the first shows.

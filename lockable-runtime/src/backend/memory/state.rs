@@ -10,7 +10,7 @@ use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::types::owner::{Held, LockValue, Origin, OwnerToken};
-use crate::types::permit::Family;
+use crate::types::permit::PermitsKey;
 use crate::types::slot::Slot;
 
 /// As many fencing tokens as a turn can need.
@@ -55,8 +55,8 @@ impl State {
 
     /// The waiters for a lock, in their order; those for any permit, where it is one.
     pub(super) fn queue(&self, key: &LockKey) -> impl Iterator<Item = &Arc<Attempt>> {
-        let queue = match Family::of_permit(key) {
-            Some(family) => self.queues.get(family.key()),
+        let queue = match PermitsKey::of_permit(key) {
+            Some(permits_key) => self.queues.get(permits_key.key()),
             None => self.places.get(key).map(|place| &place.queue),
         };
         queue.into_iter().flatten()
@@ -68,14 +68,14 @@ impl State {
         key: &LockKey,
         change: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let Some(family) = Family::of_permit(key) else { return change(self) };
-        if let Some(queue) = self.queues.remove(family.key()) {
+        let Some(permits_key) = PermitsKey::of_permit(key) else { return change(self) };
+        if let Some(queue) = self.queues.remove(permits_key.key()) {
             self.places.entry(key.clone()).or_default().queue = queue;
         }
         let result = change(self);
         let queue = self.places.get_mut(key).map(|place| mem::take(&mut place.queue));
         if let Some(queue) = queue.filter(|queue| !queue.is_empty()) {
-            self.queues.insert(family.key().clone(), queue);
+            self.queues.insert(permits_key.key().clone(), queue);
         }
         result
     }

@@ -164,7 +164,7 @@ impl Request for Acquire<'_> {
 
     /// Permits are tried one after the other.
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<Acquisition, Failed> {
-        if self.0.lane.is_none() {
+        if self.0.local_permit.is_none() {
             return Ok(router.acquire_in_parts(self.0).await?);
         }
         self.0.mark_sent(boot_time());
@@ -204,7 +204,7 @@ impl Request for ReleaseOne<'_> {
     }
 
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<Release, Failed> {
-        if self.0.lane.is_none() {
+        if self.0.local_permit.is_none() {
             return Ok(router.release_in_parts(self.0).await?);
         }
         let mut released = Release::Absent;
@@ -284,7 +284,7 @@ impl Request for Enqueue<'_> {
     }
 
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<Enqueued, Failed> {
-        if self.attempt.lane.is_none() {
+        if self.attempt.local_permit.is_none() {
             return Ok(router.enqueue_in_parts(self.attempt).await?);
         }
         self.attempt.mark_sent(boot_time());
@@ -311,7 +311,7 @@ impl Request for Leave<'_> {
     }
 
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<(), Failed> {
-        if self.0.lane.is_none() {
+        if self.0.local_permit.is_none() {
             return Ok(router.leave_in_parts(self.0).await?);
         }
         for attempt in self.0.permits() {

@@ -16,8 +16,8 @@ use crate::releaser::{Known, Releaser};
 use crate::telemetry::{self, Hold};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
-use crate::types::lanes::AllLanes;
 use crate::types::line_key::LineKey;
+use crate::types::local_permits::AllLanes;
 use crate::types::options::Options;
 use crate::types::owner::{Held, Origin, ReleasedBy};
 use crate::types::permit::{Lane, Permits};
@@ -33,7 +33,7 @@ pub(crate) struct Acquirer {
     pub(super) waiters: Arc<Lines>,
     pub(super) warners: Warners,
     /// What the owner tokens of single tries begin with.
-    pub(super) lanes: AllLanes,
+    pub(super) local_permits: AllLanes,
     prefix: Prefix,
 }
 
@@ -51,9 +51,9 @@ impl Acquirer {
         let prefix = Prefix::draw(context.backend.now())?;
         let releaser = Releaser::new(Arc::clone(&context));
         let waiters = Lines::new(Arc::clone(&context), Arc::clone(&releaser), Origin::draw()?);
-        let (gate, lanes) = (Gate::open(), AllLanes::default());
+        let (gate, local_permits) = (Gate::open(), AllLanes::default());
         let warners = Warners::default();
-        Ok(Arc::new(Self { context, gate, releaser, waiters, warners, lanes, prefix }))
+        Ok(Arc::new(Self { context, gate, releaser, waiters, warners, local_permits, prefix }))
     }
 
     /// The leases of this lock that are held, or whose loss was not found yet.
@@ -98,7 +98,7 @@ impl Acquirer {
     pub(super) async fn ask(
         &self,
         key: LockKey,
-        lane: Option<&Arc<Lane>>,
+        local_permit: Option<&Arc<Lane>>,
         options: &Options,
         mut entry: Entry,
     ) -> Result<Answer, LockError> {
@@ -109,9 +109,9 @@ impl Acquirer {
         let owner = self.prefix.token(now, released_by, options.identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
         let owner = if options.once.is_some() { owner.of_once() } else { owner };
-        let attempt = match lane {
+        let attempt = match local_permit {
             None => Attempt::owned(key, options.ttl, owner),
-            Some(lane) => Attempt::in_lane(lane, options.ttl, owner),
+            Some(local_permit) => Attempt::in_lane(local_permit, options.ttl, owner),
         };
         let attempt = Arc::new(attempt.labeled(options.label));
         match Asked::new(self, &attempt).answer().await {

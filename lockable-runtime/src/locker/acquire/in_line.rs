@@ -91,7 +91,7 @@ impl<'a> InLine<'a> {
         entry.asks();
         // Boxed, because every call that waits has the space for this and hardly one needs it.
         let OneCall { acquirer, options, .. } = self.call;
-        let ask = acquirer.ask(self.line.key().clone(), self.line.lane(), options, entry);
+        let ask = acquirer.ask(self.line.key().clone(), self.line.local_permit(), options, entry);
         match Box::pin(ask).await? {
             Answer::Granted(guard) => Ok(guard),
             Answer::Busy(busy, entry) => {
@@ -139,7 +139,7 @@ impl<'a> InLine<'a> {
         let hold = Hold::new(now, waiting.until(now), options.renew);
         telemetry::handed_off(options.label, *is_passed_on);
         let mut entry = self.entry.take();
-        if self.line.lane().is_some() {
+        if self.line.local_permit().is_some() {
             entry.moves(lease.key());
         }
         Some(acquirer.guard(lease, options, entry, hold, Some(Box::new(turn))))

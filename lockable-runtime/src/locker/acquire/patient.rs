@@ -10,7 +10,7 @@ use crate::holder::Holder;
 use crate::locker::inspect::inspect;
 use crate::telemetry;
 use crate::types::key::LockKey;
-use crate::types::permit::Family;
+use crate::types::permit::PermitsKey;
 
 /// What a call waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,8 +67,8 @@ impl Patient<'_> {
     /// Returns whether it is what ends by itself, and is logged once.
     async fn log(&self, is_known: bool) -> bool {
         // The gate has a name that no caller knows.
-        let family = Family::of_gate(self.key);
-        let shown = self.call.shown(family.as_ref().map_or(self.key, Family::key));
+        let permits_key = PermitsKey::of_gate(self.key);
+        let shown = self.call.shown(permits_key.as_ref().map_or(self.key, PermitsKey::key));
         let occupant = Occupant::of(self).await;
         if !occupant.is_obstacle {
             telemetry::waits_long(shown, self.call.waited(), &occupant.words);
@@ -89,7 +89,7 @@ impl Occupant {
     async fn of(Patient { call, key, awaited, .. }: &Patient<'_>) -> Self {
         let (context, key) = (&call.acquirer.context, *key);
         let count = call.options.permits.count().unwrap_or(1);
-        let permits = || Family::with_key(key.clone());
+        let permits = || PermitsKey::with_key(key.clone());
         // A pause of permits is under each of them.
         let is_lock = *awaited == Awaited::Lock;
         let lock = if is_lock { key.clone() } else { permits().member(1) };

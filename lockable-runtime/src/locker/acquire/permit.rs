@@ -1,4 +1,4 @@
-//! Acquiring any permit of a key: in a lane of this process, as a call for one lock.
+//! Acquiring any permit of a key: in a local permit of this process, as a call for one lock.
 //!
 //! See "How are `permits` made of plain locks?" in DESIGN.md.
 
@@ -13,15 +13,15 @@ use crate::backend::Outcome;
 use crate::types::clock::within;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::lanes::{Lanes, Occupied};
 use crate::types::line_key::LineKey;
+use crate::types::local_permits::{Lanes, Occupied};
 use crate::types::options::Wait;
-use crate::types::permit::{Family, Lane, LaneNumber};
+use crate::types::permit::{Lane, LaneNumber, PermitsKey};
 use crate::waiters::LastReply;
 
 /// Acquires one of the permits of the key, as [`acquire`](super::acquire) does for one lock.
 ///
-/// A call for all permits names each that it wants. It has lines of its own for them, and waits for no lane: one such call
+/// A call for all permits names each that it wants. It has lines of its own for them, and waits for no local permit: one such call
 /// at a time is between the gate and its last permit.
 ///
 /// # Errors
@@ -31,21 +31,21 @@ use crate::waiters::LastReply;
 /// As of one lock.
 pub(super) async fn acquire_permit(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockError> {
     let OneCall { acquirer, options, .. } = call;
-    let of_all = Family::of_permit(&key);
+    let of_all = PermitsKey::of_permit(&key);
     let is_of_all = of_all.is_some();
-    let family = of_all.unwrap_or_else(|| Family::with_key(key));
-    let key = family.key().clone();
+    let permits_key = of_all.unwrap_or_else(|| PermitsKey::with_key(key));
+    let key = permits_key.key().clone();
     acquirer.gate.check(&key)?;
     let permits = options.permits.count()?;
     let acquiring = async {
-        let family = family.clone();
+        let permits_key = permits_key.clone();
         if is_of_all {
             let number = LaneNumber::next_of_all();
             // Its places in the queue are to be next to each other, so it asks for them at once.
             let asks = !options.wait.can_wait();
-            return in_line(call, Lane { family, number, permits }, asks).await;
+            return in_line(call, Lane { permits_key, number, permits }, asks).await;
         }
-        in_lane(call, family, permits).await
+        in_lane(call, permits_key, permits).await
     };
     let mut acquiring = pin!(acquiring);
     if options.wait == Wait::Never {
@@ -56,40 +56,44 @@ pub(super) async fn acquire_permit(call: OneCall<'_>, key: LockKey) -> Result<Tr
     patient.wait(acquiring.as_mut()).await
 }
 
-async fn in_lane(call: OneCall<'_>, family: Family, permits: u8) -> Result<Tried, LockError> {
+async fn in_lane(
+    call: OneCall<'_>,
+    permits_key: PermitsKey,
+    permits: u8,
+) -> Result<Tried, LockError> {
     let OneCall { acquirer, options, .. } = call;
-    let lanes = acquirer.lanes.of(&family, permits);
-    let free = lanes.try_enter();
-    // A call that waited for its lane waits for a permit, too, most likely: it asks for its place at once.
+    let local_permits = acquirer.local_permits.of(&permits_key, permits);
+    let free = local_permits.try_enter();
+    // A call that waited for its local permit waits for a permit, too, most likely: it asks for its place at once.
     let asks = free.is_some() || !options.wait.can_wait();
     let place = match free {
         None => {
-            let entering = pin!(async { Ok(enter(call, family.key(), &lanes).await) });
-            acquirer.gate.while_open(family.key(), entering).await?
+            let entering = pin!(async { Ok(enter(call, permits_key.key(), &local_permits).await) });
+            acquirer.gate.while_open(permits_key.key(), entering).await?
         }
         free => free,
     };
     let Some(place) = place else {
-        let key = family.into_key();
+        let key = permits_key.into_key();
         acquirer.staged(&key)?;
         acquirer.context.count(&key, Outcome::Busy);
         return call.busy(key);
     };
     let number = LaneNumber::OneOf(place.number);
-    match in_line(call, Lane { family, number, permits }, asks).await? {
+    match in_line(call, Lane { permits_key, number, permits }, asks).await? {
         Tried::Granted(guard) => Ok(Tried::Granted(guard.in_lane(place))),
         busy @ Tried::Busy(_) => Ok(busy),
     }
 }
 
 /// Asks, if the call is not to wait at once, and waits in its line as the options say.
-async fn in_line(call: OneCall<'_>, lane: Lane, asks: bool) -> Result<Tried, LockError> {
+async fn in_line(call: OneCall<'_>, local_permit: Lane, asks: bool) -> Result<Tried, LockError> {
     let OneCall { acquirer, options, .. } = call;
-    let line_key = LineKey::Lane(Arc::new(lane));
+    let line_key = LineKey::Lane(Arc::new(local_permit));
     let mut entry = acquirer.waiters.enter_alone(&line_key);
     if asks {
         entry.asks();
-        match acquirer.ask(line_key.key().clone(), line_key.lane(), options, entry).await? {
+        match acquirer.ask(line_key.key().clone(), line_key.local_permit(), options, entry).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
             Answer::Busy(found, entry) if !options.wait.can_wait() => {
                 entry.ends(LastReply::Busy);
@@ -106,19 +110,19 @@ async fn in_line(call: OneCall<'_>, lane: Lane, asks: bool) -> Result<Tried, Loc
     Box::pin(in_line.wait()).await.map(Tried::Granted)
 }
 
-/// A lane that others of this process are in, unless they are for too long.
-async fn enter(call: OneCall<'_>, key: &LockKey, lanes: &Arc<Lanes>) -> Option<Occupied> {
+/// A local permit that others of this process are in, unless they are for too long.
+async fn enter(call: OneCall<'_>, key: &LockKey, local_permits: &Arc<Lanes>) -> Option<Occupied> {
     let timer = |duration| call.acquirer.context.backend.timer(duration);
     match call.options.wait {
-        Wait::Forever => lanes.enter(timer).await,
+        Wait::Forever => local_permits.enter(timer).await,
         Wait::AtMost(limit) => {
             let rest = limit.saturating_sub(call.waited());
-            within(|| timer(rest), lanes.enter(timer)).await.flatten()
+            within(|| timer(rest), local_permits.enter(timer)).await.flatten()
         }
         Wait::Never => {
             // As a call for a single lock does.
             call.acquirer.settled(key).await;
-            lanes.try_enter()
+            local_permits.try_enter()
         }
     }
 }
@@ -137,7 +141,7 @@ mod tests {
     use crate::types::reporting::Reporting;
 
     /// Else no operator could stop its holder, and no change of its lock would be reported.
-    /// Method: the first lane of a process, whose number is that of the first permit, gets the second one.
+    /// Method: the first local permit of a process, whose number is that of the first permit, gets the second one.
     #[tokio::test(start_paused = true)]
     async fn a_permit_is_known_by_its_own_name() {
         let on = || Locker::builder().url("memory://waited-permit").connect_lazy().unwrap();
@@ -173,7 +177,7 @@ mod tests {
         assert!(permit().try_acquire().await.unwrap_err().is_busy(), "these two hold both");
     }
 
-    /// Goal: a lane that is found free by the next look only.
+    /// Goal: a local permit that is found free by the next look only.
     #[tokio::test(start_paused = true)]
     async fn a_call_that_waits_for_a_lane_has_it_with_the_release() {
         let locker = Locker::in_memory();
@@ -216,7 +220,7 @@ mod tests {
         (slow, Locker::builder().on(context, Ttl::DEFAULT).unwrap())
     }
 
-    /// Goal: a lane that is free twice, because its call ends after its lease.
+    /// Goal: a local permit that is free twice, because its call ends after its lease.
     #[tokio::test(start_paused = true)]
     async fn a_guard_that_is_dropped_after_its_lease_frees_no_other_lane() {
         let locker = Locker::in_memory();
@@ -224,11 +228,11 @@ mod tests {
         let late = permit().expire(Duration::from_millis(300)).acquire().await.unwrap();
         let _first = permit().acquire().await.unwrap();
         let _second = permit().acquire().await.unwrap();
-        let (family, acquirer) =
-            (Family::of_permit(late.lease().key()).unwrap(), locker.acquirer());
+        let (permits_key, acquirer) =
+            (PermitsKey::of_permit(late.lease().key()).unwrap(), locker.acquirer());
         drop(late);
-        acquirer.settled(family.key()).await;
-        assert!(acquirer.lanes.of(&family, 2).try_enter().is_none());
+        acquirer.settled(permits_key.key()).await;
+        assert!(acquirer.local_permits.of(&permits_key, 2).try_enter().is_none());
     }
 
     /// Else the calls for that lock, and those for permits, would have each other's turns.
@@ -255,7 +259,7 @@ mod tests {
         assert!(all.is_ok() && waiting == 0, "{waiting} locks");
     }
 
-    /// Goal: a call for all permits that has waited at the gate, and waits for the lanes of its process then.
+    /// Goal: a call for all permits that has waited at the gate, and waits for the local permits of its process then.
     #[tokio::test(start_paused = true)]
     async fn the_limit_of_all_permits_is_one_for_the_gate_and_the_lanes() {
         let locker = Locker::in_memory();

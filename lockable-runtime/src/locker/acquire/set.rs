@@ -19,7 +19,7 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
 use crate::types::options::{Begin, Options, Wait};
-use crate::types::permit::{Family, MOST, Permits};
+use crate::types::permit::{MOST, Permits, PermitsKey};
 use crate::types::slot::Slot;
 use crate::types::together::join_all;
 
@@ -160,16 +160,16 @@ impl All<'_> {
         held: &mut Vec<LockGuard>,
     ) -> Result<Option<Busy>, LockError> {
         let Some((gate, permits)) = self.keys.split_first() else { return Ok(None) };
-        let Some(family) = Family::of_gate(gate) else { return Ok(None) };
+        let Some(permits_key) = PermitsKey::of_gate(gate) else { return Ok(None) };
         let at_gate = Options { permits: Permits::OneLock, ..self.call.options.clone() };
-        let about = |error: LockError| error.with_key(family.key().as_str());
+        let about = |error: LockError| error.with_key(permits_key.key().as_str());
         let Tried::Granted(gate) = self.one(gate, &at_gate).await.map_err(about)? else {
-            return Ok(Some(family.into_key().into()));
+            return Ok(Some(permits_key.into_key().into()));
         };
         let busy = self.fill_behind_gate(permits, &gate, held).await;
         if matches!(busy, Ok(None)) {
             drop(gate);
-            return self.is_alone(&family, permits.len()).await.map(|()| None);
+            return self.is_alone(&permits_key, permits.len()).await.map(|()| None);
         }
         held.push(gate);
         busy
@@ -204,12 +204,12 @@ impl All<'_> {
     }
 
     /// Fails where a call that knows more permits of the key has one of those.
-    async fn is_alone(&self, family: &Family, count: usize) -> Result<(), LockError> {
-        let above: Vec<_> = family.members(MOST).skip(count).collect();
-        let (context, key) = (&self.call.acquirer.context, family.key());
+    async fn is_alone(&self, permits_key: &PermitsKey, count: usize) -> Result<(), LockError> {
+        let above: Vec<_> = permits_key.members(MOST).skip(count).collect();
+        let (context, key) = (&self.call.acquirer.context, permits_key.key());
         let taken = context.ask(Slot::of(key), context.backend.is_any_taken(above)).await;
         let is_taken = taken.map_err(|fault| fault.about(key, &context.reporting))?;
-        if is_taken { Err(family.has_more_than(count)) } else { Ok(()) }
+        if is_taken { Err(permits_key.has_more_than(count)) } else { Ok(()) }
     }
 
     /// Waits in the queue of one lock, as long as those that are held are.

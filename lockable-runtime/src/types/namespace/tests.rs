@@ -65,10 +65,10 @@ proptest! {
 /// The names of what belongs to a key, but not of the lock itself, and not of a fence counter, which a slot shares.
 fn names(namespace: &Namespace, key: &LockKey, prefix: usize) -> Vec<String> {
     let mut names = vec![namespace.queue(key).to_string()];
-    if let Ok(family) = Family::of(key, prefix) {
-        let all = family.all(64).unwrap();
+    if let Ok(permits_key) = PermitsKey::of(key, prefix) {
+        let all = permits_key.all(64).unwrap();
         let gate = all.first().map(|gate| namespace.queue(gate).to_string());
-        names.extend([namespace.queue_of(&family).to_string()].into_iter().chain(gate));
+        names.extend([namespace.queue_of(&permits_key).to_string()].into_iter().chain(gate));
         names.extend(all.iter().map(ToString::to_string));
     }
     names

@@ -194,7 +194,7 @@ fn granted(attempt: &Attempt, fence: Reserved, permit: Option<LockKey>) -> Acqui
 
 /// The permit of this number, where the attempt wants any.
 fn permit(attempt: &Attempt, number: u8) -> Option<LockKey> {
-    Some(attempt.lane.as_ref()?.family.member(number))
+    Some(attempt.local_permit.as_ref()?.permits_key.member(number))
 }
 
 fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> Failed {

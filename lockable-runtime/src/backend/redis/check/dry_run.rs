@@ -13,7 +13,7 @@ use crate::backend::redis::wire::session::Session;
 use crate::check::{Code, Finding};
 use crate::types::clock::boot_time;
 use crate::types::namespace::Channels;
-use crate::types::permit::{Family, Lane, LaneNumber};
+use crate::types::permit::{Lane, LaneNumber, PermitsKey};
 
 /// Does everything; returns what went wrong and is not explained by a missing right.
 pub(super) async fn run(
@@ -69,10 +69,10 @@ fn more(probe: &Probe, channels: Channels) -> Vec<Step> {
 
 /// A permit that is taken and given back.
 fn permits(Probe { key, origin, prefix, names, .. }: &Probe) -> Vec<Step> {
-    let Ok(family) = Family::of(key, prefix.len()) else { return Vec::new() };
-    let lane = Lane { family, number: LaneNumber::OneOf(1), permits: 2 };
-    let attempt = attempt(&lane.family.member(1), *origin, 1);
-    let asker = Asker { attempt: &attempt, lane: &lane };
+    let Ok(permits_key) = PermitsKey::of(key, prefix.len()) else { return Vec::new() };
+    let local_permit = Lane { permits_key, number: LaneNumber::OneOf(1), permits: 2 };
+    let attempt = attempt(&local_permit.permits_key.member(1), *origin, 1);
+    let asker = Asker { attempt: &attempt, local_permit: &local_permit };
     vec![
         Step::script("taking a permit", asker.take(names).command),
         Step::script("leaving a permit", asker.leave(names).command),

@@ -106,9 +106,9 @@ pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, attempt: &Attemp
         return of_fence(fault, namespace, &attempt.key);
     }
     if fault.message.contains("at the queue") {
-        let queue = match &attempt.lane {
+        let queue = match &attempt.local_permit {
             None => namespace.queue(&attempt.key),
-            Some(lane) => namespace.queue_of(&lane.family),
+            Some(local_permit) => namespace.queue_of(&local_permit.permits_key),
         };
         fault.message = format!("the queue `{queue}` holds other data");
         *fault.advice = RENAME.into();

@@ -26,7 +26,7 @@ use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::Ttl;
 use crate::types::owner::OwnerToken;
-use crate::types::permit::{Family, Lane, LaneNumber};
+use crate::types::permit::{Lane, LaneNumber, PermitsKey};
 use crate::types::slot::{SLOTS, Slot};
 
 /// An owner token, which is the attempt's own.
@@ -136,9 +136,9 @@ fn naturals(reply: &Value, count: usize) -> Option<Vec<u64>> {
     list.iter().map(natural).collect::<Option<Vec<_>>>().filter(|numbers| numbers.len() == count)
 }
 
-fn lane() -> Lane {
-    let family = Family::with_key(LockKey::from_static("{k}"));
-    Lane { family, number: LaneNumber::OneOf(1), permits: 3 }
+fn local_permit() -> Lane {
+    let permits_key = PermitsKey::with_key(LockKey::from_static("{k}"));
+    Lane { permits_key, number: LaneNumber::OneOf(1), permits: 3 }
 }
 
 /// The value of a lock that no holder has is behind a reply that is no grant, and nowhere else.
@@ -160,11 +160,11 @@ fn an_obstacle_is_behind_a_busy_reply_only() {
 #[test]
 fn numbers_that_no_script_returns_are_no_turn() {
     let list = |numbers: &[i64]| numbers.iter().copied().map(Value::Int).collect::<Vec<_>>();
-    let (attempt, lane) = (attempt(), lane());
+    let (attempt, local_permit) = (attempt(), local_permit());
     for numbers in [[1, 0, -1], [1, -5, 7]] {
         let reply = Value::Array(list(&numbers));
         assert!(read(script::enqueue(&names(), &attempt), &reply).is_err(), "{reply:?}");
-        let asker = Asker { attempt: &attempt, lane: &lane };
+        let asker = Asker { attempt: &attempt, local_permit: &local_permit };
         assert!(read(asker.enqueue(&names()), &reply).is_err(), "{reply:?}");
         let none = Value::Array(list(&[0, numbers[1], numbers[2]]));
         assert!(read(asker.enqueue(&names()), &none).is_err(), "{none:?}");
@@ -199,11 +199,11 @@ proptest! {
         if let Ok(Enqueued::Granted(_)) = read(script::enqueue(&names(), &attempt), &reply) {
             prop_assert_eq!(naturals(&reply, 3).map(|numbers| numbers[0]), Some(1), "{:?}", reply);
         }
-        let lane = lane();
-        let asker = Asker { attempt: &attempt, lane: &lane };
+        let local_permit = local_permit();
+        let asker = Asker { attempt: &attempt, local_permit: &local_permit };
         if let Ok((Enqueued::Granted(_), permit)) = read(asker.enqueue(&names()), &reply) {
             prop_assert!(naturals(&reply, 3).is_some(), "{:?}", reply);
-            let is_of_lane = permit.is_some_and(|permit| lane.members().any(|one| one == permit));
+            let is_of_lane = permit.is_some_and(|permit| local_permit.members().any(|one| one == permit));
             prop_assert!(is_of_lane, "{:?}", reply);
         }
         if let Ok(Found::Permit(_)) = read(asker.take(&names()), &reply) {

@@ -20,23 +20,23 @@ pub(crate) enum Found {
     InTurn,
 }
 
-/// An attempt that wants any permit of its lane.
+/// An attempt that wants any permit of its local permit.
 #[derive(Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) attempt: &'a Attempt,
-    pub(crate) lane: &'a Lane,
+    pub(crate) local_permit: &'a Lane,
 }
 
 impl<'a> Asker<'a> {
     /// None where the attempt wants one lock.
     pub(crate) fn of(attempt: &'a Attempt) -> Option<Self> {
-        Some(Self { attempt, lane: attempt.lane.as_deref()? })
+        Some(Self { attempt, local_permit: attempt.local_permit.as_deref()? })
     }
 
     /// With the keys of all permits, and `behind` other keys after them.
     fn call(self, names: &Names, script: Script, behind: usize) -> Cmd {
-        let mut command = names.call(script, usize::from(self.lane.permits) + behind, 5);
-        for permit in self.lane.members() {
+        let mut command = names.call(script, usize::from(self.local_permit.permits) + behind, 5);
+        for permit in self.local_permit.members() {
             command.arg(permit.as_str());
         }
         command
@@ -45,21 +45,21 @@ impl<'a> Asker<'a> {
     fn one_of(self, names: &Names) -> Cmd {
         let mut command = self.call(names, Script::OneOf, 2);
         command.arg(names.namespace.fence(self.attempt.slot));
-        command.arg(names.namespace.queue_of(&self.lane.family));
+        command.arg(names.namespace.queue_of(&self.local_permit.permits_key));
         command.arg(self.attempt.owner.as_ref());
         command
     }
 
     /// The number of a permit that the attempt may have, or zero.
     fn number(self, reply: u64) -> RedisResult<u8> {
-        let number = u8::try_from(reply).ok().filter(|number| *number <= self.lane.permits);
+        let number = u8::try_from(reply).ok().filter(|number| *number <= self.local_permit.permits);
         number.ok_or_else(unexpected)
     }
 
     /// Acquires a permit where one is free and its queue is empty.
     pub(crate) fn take(self, names: &Names) -> Call<impl Read<Found> + use<'a>> {
         let mut command = self.call(names, Script::TakeOne, 1);
-        command.arg(names.namespace.queue_of(&self.lane.family));
+        command.arg(names.namespace.queue_of(&self.local_permit.permits_key));
         command.arg(self.attempt.owner.as_ref()).arg(millis(self.attempt.ttl.duration()));
         Call { command, read: move |reply: Value| self.taken(&reply) }
     }
@@ -89,7 +89,7 @@ impl<'a> Asker<'a> {
         let read = move |reply: Value| {
             let mut reply = reply.extract_error()?;
             if let Ok([number @ 1..=i64::MAX, first, time]) = integers(&reply) {
-                let permit = self.lane.family.member(self.number(natural(number)?)?);
+                let permit = self.local_permit.permits_key.member(self.number(natural(number)?)?);
                 return Ok((Enqueued::Granted(reserved([first, time])?), Some(permit)));
             }
             self.attempt.mark_busy(&obstacle_behind(&mut reply), None);

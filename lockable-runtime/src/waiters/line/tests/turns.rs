@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::epochs::Epochs;
-use crate::types::permit::{Family, Lane, LaneNumber};
+use crate::types::permit::{Lane, LaneNumber, PermitsKey};
 
 #[test]
 fn two_answers_begin_one_turn() {
@@ -202,27 +202,27 @@ fn a_turn_that_another_grant_has_replaced_is_withdrawn() {
     assert!(matches!(&*withdraw, [one] if Arc::ptr_eq(one, &former)));
 }
 
-fn lane() -> Arc<Lane> {
-    let family = Family::of(&LockKey::from_static("k"), 0).unwrap();
-    Arc::new(Lane { family, number: LaneNumber::OneOf(1), permits: 2 })
+fn local_permit() -> Arc<Lane> {
+    let permits_key = PermitsKey::of(&LockKey::from_static("k"), 0).unwrap();
+    Arc::new(Lane { permits_key, number: LaneNumber::OneOf(1), permits: 2 })
 }
 
-fn of_lane(lane: &Arc<Lane>) -> Arc<Attempt> {
+fn of_lane(local_permit: &Arc<Lane>) -> Arc<Attempt> {
     let owner = OwnerToken::draw(None).unwrap();
-    Arc::new(Attempt::in_lane(lane, Ttl::DEFAULT, owner))
+    Arc::new(Attempt::in_lane(local_permit, Ttl::DEFAULT, owner))
 }
 
 /// While a slot moves, an attempt may be granted two permits. A withdrawal ends its hold of either.
 #[test]
 fn an_attempt_with_two_permits_gives_both_back() {
-    let lane = lane();
+    let local_permit = local_permit();
     for (repeated, is_withdrawn) in [(1, false), (2, true)] {
         let mut case = case();
         case.joins(0, "first");
-        let place = case.asks(&of_lane(&lane));
+        let place = case.asks(&of_lane(&local_permit));
         drop(case.asks(&place));
         for (permit, call) in [(1, Some("first")), (repeated, None)] {
-            let grant = case.grant(&place).of_permit(Some(lane.family.member(permit)));
+            let grant = case.grant(&place).of_permit(Some(local_permit.permits_key.member(permit)));
             assert_eq!(delivered(&case.answered(&place, &Enqueued::Granted(grant))), call);
         }
         let ending = case.ending(&place, &sent());
@@ -234,14 +234,14 @@ fn an_attempt_with_two_permits_gives_both_back() {
 /// Each permit has a fence counter of its own, and is held beside the others.
 #[test]
 fn a_turn_with_another_permit_is_not_withdrawn() {
-    let lane = lane();
+    let local_permit = local_permit();
     for (permit, withdrawn) in [(1, 1), (2, 0)] {
         let mut case = case();
         case.joins(0, "first");
         case.joins(1, "second");
         let mut granted = |permit| {
-            let place = case.asks(&of_lane(&lane));
-            let grant = case.grant(&place).of_permit(Some(lane.family.member(permit)));
+            let place = case.asks(&of_lane(&local_permit));
+            let grant = case.grant(&place).of_permit(Some(local_permit.permits_key.member(permit)));
             case.answered(&place, &Enqueued::Granted(grant))
         };
         assert_eq!(delivered(&granted(1)), Some("first"));

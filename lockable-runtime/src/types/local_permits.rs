@@ -1,4 +1,4 @@
-//! The lanes of a process: as many calls as a key has permits ask and hold at a time, and the others wait for those
+//! The local permits of a process: as many calls as a key has permits ask and hold at a time, and the others wait for those
 //! without a request.
 //!
 //! See "How are `permits` made of plain locks?" in DESIGN.md.
@@ -14,13 +14,13 @@ use tokio::time::Sleep;
 use crate::types::clock::within;
 use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
-use crate::types::permit::Family;
+use crate::types::permit::PermitsKey;
 
-/// The lanes of each key that calls of this process want permits of.
+/// The local permits of each key that calls of this process want permits of.
 #[derive(Default)]
 pub(crate) struct AllLanes(Mutex<HashMap<LockKey, Weak<Lanes>>>);
 
-/// The lanes of one key. Calls with unlike numbers of permits share them.
+/// The local permits of one key. Calls with unlike numbers of permits share them.
 pub(crate) struct Lanes {
     numbers: Mutex<Numbers>,
     /// As many as numbers are free. Calls that wait get them in the order in which they came.
@@ -35,7 +35,7 @@ struct Numbers {
     stays: u64,
 }
 
-/// Of a call in a lane.
+/// Of a call in a local permit.
 struct Stay {
     id: u64,
     /// How long its lease lasts; none while it has none.
@@ -44,28 +44,28 @@ struct Stay {
 
 type Rest = Box<dyn Fn() -> Duration + Send>;
 
-/// A lane that a call is in, until this is dropped or the call's lease is over.
+/// A local permit that a call is in, until this is dropped or the call's lease is over.
 pub(crate) struct Occupied {
-    lanes: Arc<Lanes>,
+    local_permits: Arc<Lanes>,
     pub(crate) number: u8,
     id: u64,
 }
 
 impl AllLanes {
-    /// The lanes of the key, at least this number.
-    pub(crate) fn of(&self, family: &Family, count: u8) -> Arc<Lanes> {
+    /// The local permits of the key, at least this number.
+    pub(crate) fn of(&self, permits_key: &PermitsKey, count: u8) -> Arc<Lanes> {
         // Every change is one entry, so a panic elsewhere leaves the map sound.
         let mut all = self.0.lock();
-        let known = all.get(family.key()).and_then(Weak::upgrade);
-        let lanes = known.unwrap_or_else(|| {
-            all.retain(|_, lanes| lanes.strong_count() > 0);
-            let lanes = Lanes { numbers: Mutex::default(), entrance: Semaphore::new(0) };
-            let lanes = Arc::new(lanes);
-            all.insert(family.key().clone(), Arc::downgrade(&lanes));
-            lanes
+        let known = all.get(permits_key.key()).and_then(Weak::upgrade);
+        let local_permits = known.unwrap_or_else(|| {
+            all.retain(|_, local_permits| local_permits.strong_count() > 0);
+            let local_permits = Lanes { numbers: Mutex::default(), entrance: Semaphore::new(0) };
+            let local_permits = Arc::new(local_permits);
+            all.insert(permits_key.key().clone(), Arc::downgrade(&local_permits));
+            local_permits
         });
-        lanes.grow(count);
-        lanes
+        local_permits.grow(count);
+        local_permits
     }
 }
 
@@ -79,10 +79,10 @@ impl Lanes {
         self.entrance.add_permits(usize::from(new));
     }
 
-    /// Waits for a lane behind those that came before.
+    /// Waits for a local permit behind those that came before.
     ///
     /// # Cancel safety
-    /// The call is in no lane, and does not wait any more.
+    /// The call is in no local permit, and does not wait any more.
     pub(crate) async fn enter(
         self: &Arc<Self>,
         timer: impl Fn(Duration) -> Sleep,
@@ -98,7 +98,7 @@ impl Lanes {
         }
     }
 
-    /// A lane that is free, and that no call waits for.
+    /// A local permit that is free, and that no call waits for.
     pub(crate) fn try_enter(self: &Arc<Self>) -> Option<Occupied> {
         if self.entrance.available_permits() == 0 {
             self.leave_at_the_end();
@@ -113,10 +113,10 @@ impl Lanes {
         numbers.stays += 1;
         let id = numbers.stays;
         numbers.taken.insert(number, Stay { id, rest: None });
-        Some(Occupied { lanes: Arc::clone(self), number, id })
+        Some(Occupied { local_permits: Arc::clone(self), number, id })
     }
 
-    /// Frees the lanes of calls whose lease is over, even if they go on without it; returns when the next may be.
+    /// Frees the local permits of calls whose lease is over, even if they go on without it; returns when the next may be.
     fn leave_at_the_end(&self) -> Duration {
         let (mut over, mut next) = (Vec::new(), LOOK);
         for (number, stay) in &self.numbers.lock().taken {
@@ -149,7 +149,7 @@ impl Lanes {
 impl Occupied {
     /// The call has a lease that lasts for so long.
     pub(crate) fn lasts(&self, rest: Rest) {
-        if let Some(stay) = self.lanes.numbers.lock().taken.get_mut(&self.number) {
+        if let Some(stay) = self.local_permits.numbers.lock().taken.get_mut(&self.number) {
             stay.rest = Some(rest);
         }
     }
@@ -157,7 +157,7 @@ impl Occupied {
 
 impl Drop for Occupied {
     fn drop(&mut self) {
-        self.lanes.leave(self.number, self.id);
+        self.local_permits.leave(self.number, self.id);
     }
 }
 
@@ -170,16 +170,17 @@ mod tests {
 
     #[test]
     fn a_larger_number_of_permits_adds_lanes_with_numbers_of_their_own() {
-        let (all, family) = (AllLanes::default(), Family::of(&LockKey::from_static("k"), 0));
-        let family = family.unwrap();
+        let (all, permits_key) =
+            (AllLanes::default(), PermitsKey::of(&LockKey::from_static("k"), 0));
+        let permits_key = permits_key.unwrap();
         let occupied = |count| {
-            let lanes = all.of(&family, count);
-            let occupied: Vec<_> = std::iter::from_fn(|| lanes.try_enter()).collect();
+            let local_permits = all.of(&permits_key, count);
+            let occupied: Vec<_> = std::iter::from_fn(|| local_permits.try_enter()).collect();
             occupied
         };
         let few = occupied(2);
         let more = occupied(5);
-        let numbers = few.iter().chain(&more).map(|lane| lane.number);
+        let numbers = few.iter().chain(&more).map(|local_permit| local_permit.number);
         assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert!(occupied(3).is_empty());
     }
