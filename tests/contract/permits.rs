@@ -27,7 +27,7 @@ every_backend! { one_thread: [
     permits_of_unlike_number_share_their_names,
     one_permit_is_the_first_of_a_larger_number,
     so_many_calls_start_in_a_second,
-    a_dropped_guard_gives_its_lane_back,
+    a_dropped_guard_gives_its_local_permit_back,
     all_permits_are_held_by_one_call,
     all_permits_are_tried_and_let_go,
     all_permits_are_not_all_beside_a_larger_number,
@@ -224,7 +224,7 @@ async fn so_many_calls_start_in_a_second(store: &Store) {
     store.elapse(store.short()).await;
 }
 
-async fn a_dropped_guard_gives_its_lane_back(store: &Store) {
+async fn a_dropped_guard_gives_its_local_permit_back(store: &Store) {
     let locker = store.locker().await;
     for _ in 0..8 {
         let guards = take_all(&locker, 2).await;

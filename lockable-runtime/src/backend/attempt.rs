@@ -14,7 +14,7 @@ use crate::types::options::Ttl;
 #[cfg(feature = "redis")]
 use crate::types::owner::ReleasedBy;
 use crate::types::owner::{Held, LockValue, OwnerToken, is_of_holder, is_pause};
-use crate::types::permit::Lane;
+use crate::types::permit::LocalPermit;
 use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
 use crate::types::slot::Slot;
@@ -26,7 +26,7 @@ use crate::types::slot::Slot;
 pub(crate) struct Attempt {
     pub(crate) key: LockKey,
     /// Of a call that wants any permit of the key; none for one lock, which a permit is once it is known.
-    pub(crate) local_permit: Option<Arc<Lane>>,
+    pub(crate) local_permit: Option<Arc<LocalPermit>>,
     /// Whose fence counter counts its grant.
     pub(crate) slot: Slot,
     pub(crate) owner: OwnerToken,
@@ -81,7 +81,11 @@ impl Attempt {
     }
 
     /// One that wants any permit of a key.
-    pub(crate) fn in_lane(local_permit: &Arc<Lane>, ttl: Ttl, owner: OwnerToken) -> Self {
+    pub(crate) fn in_local_permit(
+        local_permit: &Arc<LocalPermit>,
+        ttl: Ttl,
+        owner: OwnerToken,
+    ) -> Self {
         let local_permit = Arc::clone(local_permit);
         Self {
             local_permit: Some(Arc::clone(&local_permit)),
@@ -127,7 +131,7 @@ impl Attempt {
     pub(crate) fn line(&self) -> LineKey {
         match &self.local_permit {
             None => LineKey::Lock(self.key.clone()),
-            Some(local_permit) => LineKey::Lane(Arc::clone(local_permit)),
+            Some(local_permit) => LineKey::LocalPermit(Arc::clone(local_permit)),
         }
     }
 

@@ -89,8 +89,8 @@ impl LockGuard {
         Self { lease, releaser, unreleased, entry, turn, hold, local_permit: None, passing: None }
     }
 
-    /// Of a permit, whose call is in this local permit.
-    pub(crate) fn in_lane(mut self, local_permit: Occupied) -> Self {
+    /// Of a permit, whose call has this local permit.
+    pub(crate) fn in_local_permit(mut self, local_permit: Occupied) -> Self {
         let lease = self.lease.clone();
         local_permit.lasts(Box::new(move || lease.remaining()));
         self.local_permit = Some(Box::new(local_permit));

@@ -78,7 +78,7 @@ impl Releaser {
         self.defer_in(attempt, known, None);
     }
 
-    /// The same of a permit, whose local permit is free once the release was tried.
+    /// The same of a permit: the local one is free once the release was tried.
     pub(crate) fn defer_in(
         self: &Arc<Self>,
         attempt: Arc<Attempt>,

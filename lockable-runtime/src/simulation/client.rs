@@ -325,7 +325,7 @@ pub(super) fn sent(attempt: &Attempt) -> Arc<Attempt> {
     let Attempt { key, local_permit, owner, ttl, min_hold, .. } = attempt;
     let sent = match local_permit {
         None => Attempt::owned(key.clone(), *ttl, owner.clone()),
-        Some(local_permit) => Attempt::in_lane(local_permit, *ttl, owner.clone()),
+        Some(local_permit) => Attempt::in_local_permit(local_permit, *ttl, owner.clone()),
     };
     if let Some(rest) = min_hold.rest(tokio_time) {
         sent.min_hold.set_end(tokio_time().after(rest));

@@ -18,7 +18,7 @@ use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::{Deadlines, Ttl};
 use crate::types::owner::{Origin, OwnerToken, ReleasedBy};
-use crate::types::permit::{Lane, LaneNumber, PermitsKey};
+use crate::types::permit::{LocalNumber, LocalPermit, PermitsKey};
 use crate::types::random::random;
 use crate::types::slot::Slot;
 
@@ -165,9 +165,14 @@ impl Verbs {
         ttl: Duration,
     ) -> Result<VerbAttempt, LockError> {
         let permits_key = PermitsKey::with_key(LockKey::prefixed("", key)?);
-        let local_permit = Arc::new(Lane { permits_key, number: LaneNumber::OneOf(1), permits });
+        let local_permit =
+            Arc::new(LocalPermit { permits_key, number: LocalNumber::OneOf(1), permits });
         let owner = OwnerToken::at(self.origin, random()?, None);
-        Ok(VerbAttempt(Arc::new(Attempt::in_lane(&local_permit, Ttl::new("expire", ttl)?, owner))))
+        Ok(VerbAttempt(Arc::new(Attempt::in_local_permit(
+            &local_permit,
+            Ttl::new("expire", ttl)?,
+            owner,
+        ))))
     }
 
     fn released_by(

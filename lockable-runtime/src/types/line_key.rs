@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use crate::types::key::LockKey;
-use crate::types::permit::Lane;
+use crate::types::permit::LocalPermit;
 
 /// One line of calls of this process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LineKey {
     /// Of the calls for one lock.
     Lock(LockKey),
-    /// Of the call in a local permit.
-    Lane(Arc<Lane>),
+    /// Of the call with a local permit.
+    LocalPermit(Arc<LocalPermit>),
 }
 
 impl LineKey {
@@ -19,14 +19,14 @@ impl LineKey {
     pub(crate) fn key(&self) -> &LockKey {
         match self {
             Self::Lock(key) => key,
-            Self::Lane(local_permit) => local_permit.permits_key.key(),
+            Self::LocalPermit(local_permit) => local_permit.permits_key.key(),
         }
     }
 
-    pub(crate) fn local_permit(&self) -> Option<&Arc<Lane>> {
+    pub(crate) fn local_permit(&self) -> Option<&Arc<LocalPermit>> {
         match self {
             Self::Lock(_) => None,
-            Self::Lane(local_permit) => Some(local_permit),
+            Self::LocalPermit(local_permit) => Some(local_permit),
         }
     }
 }

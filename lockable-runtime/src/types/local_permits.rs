@@ -18,10 +18,10 @@ use crate::types::permit::PermitsKey;
 
 /// The local permits of each key that calls of this process want permits of.
 #[derive(Default)]
-pub(crate) struct AllLanes(Mutex<HashMap<LockKey, Weak<Lanes>>>);
+pub(crate) struct AllLocalPermits(Mutex<HashMap<LockKey, Weak<LocalPermits>>>);
 
 /// The local permits of one key. Calls with unlike numbers of permits share them.
-pub(crate) struct Lanes {
+pub(crate) struct LocalPermits {
     numbers: Mutex<Numbers>,
     /// As many as numbers are free. Calls that wait get them in the order in which they came.
     entrance: Semaphore,
@@ -35,7 +35,7 @@ struct Numbers {
     stays: u64,
 }
 
-/// Of a call in a local permit.
+/// Of a call with a local permit.
 struct Stay {
     id: u64,
     /// How long its lease lasts; none while it has none.
@@ -44,22 +44,23 @@ struct Stay {
 
 type Rest = Box<dyn Fn() -> Duration + Send>;
 
-/// A local permit that a call is in, until this is dropped or the call's lease is over.
+/// A local permit that a call has, until this is dropped or the call's lease is over.
 pub(crate) struct Occupied {
-    local_permits: Arc<Lanes>,
+    local_permits: Arc<LocalPermits>,
     pub(crate) number: u8,
     id: u64,
 }
 
-impl AllLanes {
+impl AllLocalPermits {
     /// The local permits of the key, at least this number.
-    pub(crate) fn of(&self, permits_key: &PermitsKey, count: u8) -> Arc<Lanes> {
+    pub(crate) fn of(&self, permits_key: &PermitsKey, count: u8) -> Arc<LocalPermits> {
         // Every change is one entry, so a panic elsewhere leaves the map sound.
         let mut all = self.0.lock();
         let known = all.get(permits_key.key()).and_then(Weak::upgrade);
         let local_permits = known.unwrap_or_else(|| {
             all.retain(|_, local_permits| local_permits.strong_count() > 0);
-            let local_permits = Lanes { numbers: Mutex::default(), entrance: Semaphore::new(0) };
+            let local_permits =
+                LocalPermits { numbers: Mutex::default(), entrance: Semaphore::new(0) };
             let local_permits = Arc::new(local_permits);
             all.insert(permits_key.key().clone(), Arc::downgrade(&local_permits));
             local_permits
@@ -69,7 +70,7 @@ impl AllLanes {
     }
 }
 
-impl Lanes {
+impl LocalPermits {
     fn grow(&self, count: u8) {
         let mut numbers = self.numbers.lock();
         let new = count.saturating_sub(numbers.count);
@@ -82,7 +83,7 @@ impl Lanes {
     /// Waits for a local permit behind those that came before.
     ///
     /// # Cancel safety
-    /// The call is in no local permit, and does not wait any more.
+    /// The call has no local permit, and does not wait any more.
     pub(crate) async fn enter(
         self: &Arc<Self>,
         timer: impl Fn(Duration) -> Sleep,
@@ -169,9 +170,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_larger_number_of_permits_adds_lanes_with_numbers_of_their_own() {
+    fn a_larger_number_adds_local_permits_with_numbers_of_their_own() {
         let (all, permits_key) =
-            (AllLanes::default(), PermitsKey::of(&LockKey::from_static("k"), 0));
+            (AllLocalPermits::default(), PermitsKey::of(&LockKey::from_static("k"), 0));
         let permits_key = permits_key.unwrap();
         let occupied = |count| {
             let local_permits = all.of(&permits_key, count);

@@ -128,7 +128,7 @@ impl PermitsKey {
         invalid(message).with_key(self.0.as_str())
     }
 
-    /// Whether the key is a permit of this permits' key, or its gate.
+    /// Whether the key is one of these permits, or their gate.
     pub(crate) fn has(&self, key: &LockKey) -> bool {
         member(key.as_str()).is_some_and(|(permits_key, _)| permits_key == self.0.as_str())
     }
@@ -136,22 +136,22 @@ impl PermitsKey {
 
 /// One of the places that a process has among those who want a permit of a key.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Lane {
+pub(crate) struct LocalPermit {
     pub(crate) permits_key: PermitsKey,
-    pub(crate) number: LaneNumber,
+    pub(crate) number: LocalNumber,
     pub(crate) permits: u8,
 }
 
-/// What tells a local permit from the others of its permits' key. It is no permit's number: any may be granted.
+/// What tells a local permit from the others of its key. It is no permit's number: any may be granted.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum LaneNumber {
+pub(crate) enum LocalNumber {
     /// Of as many as the key has permits.
     OneOf(u8),
     /// Of a call for all permits, which has a local permit of its own for each.
     OfAll(u64),
 }
 
-impl LaneNumber {
+impl LocalNumber {
     /// One that no other call has: while one call holds all permits, the next may be in the queue.
     pub(crate) fn next_of_all() -> Self {
         static LANES: AtomicU64 = AtomicU64::new(0);
@@ -159,7 +159,7 @@ impl LaneNumber {
     }
 }
 
-impl Lane {
+impl LocalPermit {
     /// The names of all permits that its calls may be granted.
     pub(crate) fn members(&self) -> impl Iterator<Item = LockKey> + '_ {
         self.permits_key.members(self.permits)

@@ -62,7 +62,7 @@ impl Entry {
         self.change(Role::Holds, LastReply::Busy, |entries| entries.push(held));
     }
 
-    /// The lock that it is about is known by now: a permit, of those of its local permit.
+    /// The lock that it is about is known by now: a permit: the one that its local permit led to.
     pub(crate) fn moves(&mut self, permit: &LockKey) {
         self.change(Role::IsOver, LastReply::Busy, |_| {});
         self.at = self.lines.table.at(&LineKey::Lock(permit.clone()));

@@ -199,7 +199,9 @@ impl Lines {
             let owner = if first.is_once { owner.of_once() } else { owner };
             let attempt = match &line_key {
                 LineKey::Lock(key) => Attempt::owned(key.clone(), first.ttl, owner),
-                LineKey::Lane(local_permit) => Attempt::in_lane(local_permit, first.ttl, owner),
+                LineKey::LocalPermit(local_permit) => {
+                    Attempt::in_local_permit(local_permit, first.ttl, owner)
+                }
             };
             Arc::new(attempt.labeled(first.label))
         })

@@ -42,7 +42,7 @@ impl Lines {
         (way, Entry::new(self, at, role))
     }
 
-    /// A call comes that waits for no other of its locker: it is alone in its local permit, or has a ticket.
+    /// A call comes that waits for no other of its locker: it is alone with its local permit, or has a ticket.
     pub(crate) fn enter_alone(self: &Arc<Self>, line: &LineKey) -> Entry {
         Entry::new(self, self.table.at(line), Role::IsOver)
     }

@@ -119,11 +119,11 @@ impl Table {
         (way, at)
     }
 
-    /// Where a new entry in the lock of this line is, or in its local permit.
+    /// Where a new entry in the lock of this line is, or of its local permit.
     pub(super) fn at(&self, line_key: &LineKey) -> At {
         let hash = match line_key {
             LineKey::Lock(key) => self.hasher.hash_one(key),
-            LineKey::Lane(local_permit) => self.hasher.hash_one(local_permit),
+            LineKey::LocalPermit(local_permit) => self.hasher.hash_one(local_permit),
         };
         let mut part = self.part(hash);
         part.next_number += 1;

@@ -17,10 +17,10 @@ use crate::telemetry::{self, Hold};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
-use crate::types::local_permits::AllLanes;
+use crate::types::local_permits::AllLocalPermits;
 use crate::types::options::Options;
 use crate::types::owner::{Held, Origin, ReleasedBy};
-use crate::types::permit::{Lane, Permits};
+use crate::types::permit::{LocalPermit, Permits};
 use crate::types::ticket::Ticket;
 use crate::types::token::Prefix;
 use crate::waiters::{Entry, LastReply, Lines, Turn};
@@ -33,7 +33,7 @@ pub(crate) struct Acquirer {
     pub(super) waiters: Arc<Lines>,
     pub(super) warners: Warners,
     /// What the owner tokens of single tries begin with.
-    pub(super) local_permits: AllLanes,
+    pub(super) local_permits: AllLocalPermits,
     prefix: Prefix,
 }
 
@@ -51,7 +51,7 @@ impl Acquirer {
         let prefix = Prefix::draw(context.backend.now())?;
         let releaser = Releaser::new(Arc::clone(&context));
         let waiters = Lines::new(Arc::clone(&context), Arc::clone(&releaser), Origin::draw()?);
-        let (gate, local_permits) = (Gate::open(), AllLanes::default());
+        let (gate, local_permits) = (Gate::open(), AllLocalPermits::default());
         let warners = Warners::default();
         Ok(Arc::new(Self { context, gate, releaser, waiters, warners, local_permits, prefix }))
     }
@@ -98,7 +98,7 @@ impl Acquirer {
     pub(super) async fn ask(
         &self,
         key: LockKey,
-        local_permit: Option<&Arc<Lane>>,
+        local_permit: Option<&Arc<LocalPermit>>,
         options: &Options,
         mut entry: Entry,
     ) -> Result<Answer, LockError> {
@@ -111,7 +111,7 @@ impl Acquirer {
         let owner = if options.once.is_some() { owner.of_once() } else { owner };
         let attempt = match local_permit {
             None => Attempt::owned(key, options.ttl, owner),
-            Some(local_permit) => Attempt::in_lane(local_permit, options.ttl, owner),
+            Some(local_permit) => Attempt::in_local_permit(local_permit, options.ttl, owner),
         };
         let attempt = Arc::new(attempt.labeled(options.label));
         match Asked::new(self, &attempt).answer().await {

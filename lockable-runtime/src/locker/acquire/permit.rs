@@ -1,4 +1,4 @@
-//! Acquiring any permit of a key: in a local permit of this process, as a call for one lock.
+//! Acquiring any permit of a key: with a local permit of this process, as a call for one lock.
 //!
 //! See "How are `permits` made of plain locks?" in DESIGN.md.
 
@@ -14,9 +14,9 @@ use crate::types::clock::within;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
-use crate::types::local_permits::{Lanes, Occupied};
+use crate::types::local_permits::{LocalPermits, Occupied};
 use crate::types::options::Wait;
-use crate::types::permit::{Lane, LaneNumber, PermitsKey};
+use crate::types::permit::{LocalNumber, LocalPermit, PermitsKey};
 use crate::waiters::LastReply;
 
 /// Acquires one of the permits of the key, as [`acquire`](super::acquire) does for one lock.
@@ -40,12 +40,12 @@ pub(super) async fn acquire_permit(call: OneCall<'_>, key: LockKey) -> Result<Tr
     let acquiring = async {
         let permits_key = permits_key.clone();
         if is_of_all {
-            let number = LaneNumber::next_of_all();
+            let number = LocalNumber::next_of_all();
             // Its places in the queue are to be next to each other, so it asks for them at once.
             let asks = !options.wait.can_wait();
-            return in_line(call, Lane { permits_key, number, permits }, asks).await;
+            return in_line(call, LocalPermit { permits_key, number, permits }, asks).await;
         }
-        in_lane(call, permits_key, permits).await
+        in_local_permit(call, permits_key, permits).await
     };
     let mut acquiring = pin!(acquiring);
     if options.wait == Wait::Never {
@@ -56,7 +56,7 @@ pub(super) async fn acquire_permit(call: OneCall<'_>, key: LockKey) -> Result<Tr
     patient.wait(acquiring.as_mut()).await
 }
 
-async fn in_lane(
+async fn in_local_permit(
     call: OneCall<'_>,
     permits_key: PermitsKey,
     permits: u8,
@@ -79,17 +79,21 @@ async fn in_lane(
         acquirer.context.count(&key, Outcome::Busy);
         return call.busy(key);
     };
-    let number = LaneNumber::OneOf(place.number);
-    match in_line(call, Lane { permits_key, number, permits }, asks).await? {
-        Tried::Granted(guard) => Ok(Tried::Granted(guard.in_lane(place))),
+    let number = LocalNumber::OneOf(place.number);
+    match in_line(call, LocalPermit { permits_key, number, permits }, asks).await? {
+        Tried::Granted(guard) => Ok(Tried::Granted(guard.in_local_permit(place))),
         busy @ Tried::Busy(_) => Ok(busy),
     }
 }
 
 /// Asks, if the call is not to wait at once, and waits in its line as the options say.
-async fn in_line(call: OneCall<'_>, local_permit: Lane, asks: bool) -> Result<Tried, LockError> {
+async fn in_line(
+    call: OneCall<'_>,
+    local_permit: LocalPermit,
+    asks: bool,
+) -> Result<Tried, LockError> {
     let OneCall { acquirer, options, .. } = call;
-    let line_key = LineKey::Lane(Arc::new(local_permit));
+    let line_key = LineKey::LocalPermit(Arc::new(local_permit));
     let mut entry = acquirer.waiters.enter_alone(&line_key);
     if asks {
         entry.asks();
@@ -110,8 +114,12 @@ async fn in_line(call: OneCall<'_>, local_permit: Lane, asks: bool) -> Result<Tr
     Box::pin(in_line.wait()).await.map(Tried::Granted)
 }
 
-/// A local permit that others of this process are in, unless they are for too long.
-async fn enter(call: OneCall<'_>, key: &LockKey, local_permits: &Arc<Lanes>) -> Option<Occupied> {
+/// A local permit that others of this process have, unless they are for too long.
+async fn enter(
+    call: OneCall<'_>,
+    key: &LockKey,
+    local_permits: &Arc<LocalPermits>,
+) -> Option<Occupied> {
     let timer = |duration| call.acquirer.context.backend.timer(duration);
     match call.options.wait {
         Wait::Forever => local_permits.enter(timer).await,
@@ -163,7 +171,7 @@ mod tests {
 
     /// Goal: a guard, or a body that blocks, takes a permit from its process for longer than from others.
     #[tokio::test(start_paused = true)]
-    async fn a_lane_is_free_when_the_lease_of_its_call_is_over() {
+    async fn a_local_permit_is_free_when_the_lease_of_its_call_is_over() {
         let locker = Locker::in_memory();
         let expire = Duration::from_millis(300);
         let permit = || locker.lock("k").permits(2);
@@ -179,7 +187,7 @@ mod tests {
 
     /// Goal: a local permit that is found free by the next look only.
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_waits_for_a_lane_has_it_with_the_release() {
+    async fn a_call_that_waits_for_a_local_permit_has_it_with_the_release() {
         let locker = Locker::in_memory();
         let permit = || locker.lock("k").permits(2);
         let (first, _second) = (permit().acquire().await.unwrap(), permit().acquire().await);
@@ -222,7 +230,7 @@ mod tests {
 
     /// Goal: a local permit that is free twice, because its call ends after its lease.
     #[tokio::test(start_paused = true)]
-    async fn a_guard_that_is_dropped_after_its_lease_frees_no_other_lane() {
+    async fn a_guard_that_is_dropped_after_its_lease_frees_no_other_local_permit() {
         let locker = Locker::in_memory();
         let permit = || locker.lock("k").permits(2);
         let late = permit().expire(Duration::from_millis(300)).acquire().await.unwrap();
@@ -261,7 +269,7 @@ mod tests {
 
     /// Goal: a call for all permits that has waited at the gate, and waits for the local permits of its process then.
     #[tokio::test(start_paused = true)]
-    async fn the_limit_of_all_permits_is_one_for_the_gate_and_the_lanes() {
+    async fn the_limit_of_all_permits_is_one_for_the_gate_and_the_local_permits() {
         let locker = Locker::in_memory();
         let _permits = [
             locker.lock("k").permits(2).acquire().await.unwrap(),

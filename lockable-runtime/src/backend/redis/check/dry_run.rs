@@ -13,7 +13,7 @@ use crate::backend::redis::wire::session::Session;
 use crate::check::{Code, Finding};
 use crate::types::clock::boot_time;
 use crate::types::namespace::Channels;
-use crate::types::permit::{Lane, LaneNumber, PermitsKey};
+use crate::types::permit::{LocalNumber, LocalPermit, PermitsKey};
 
 /// Does everything; returns what went wrong and is not explained by a missing right.
 pub(super) async fn run(
@@ -70,7 +70,7 @@ fn more(probe: &Probe, channels: Channels) -> Vec<Step> {
 /// A permit that is taken and given back.
 fn permits(Probe { key, origin, prefix, names, .. }: &Probe) -> Vec<Step> {
     let Ok(permits_key) = PermitsKey::of(key, prefix.len()) else { return Vec::new() };
-    let local_permit = Lane { permits_key, number: LaneNumber::OneOf(1), permits: 2 };
+    let local_permit = LocalPermit { permits_key, number: LocalNumber::OneOf(1), permits: 2 };
     let attempt = attempt(&local_permit.permits_key.member(1), *origin, 1);
     let asker = Asker { attempt: &attempt, local_permit: &local_permit };
     vec![

@@ -26,7 +26,7 @@ use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::Ttl;
 use crate::types::owner::OwnerToken;
-use crate::types::permit::{Lane, LaneNumber, PermitsKey};
+use crate::types::permit::{LocalNumber, LocalPermit, PermitsKey};
 use crate::types::slot::{SLOTS, Slot};
 
 /// An owner token, which is the attempt's own.
@@ -136,9 +136,9 @@ fn naturals(reply: &Value, count: usize) -> Option<Vec<u64>> {
     list.iter().map(natural).collect::<Option<Vec<_>>>().filter(|numbers| numbers.len() == count)
 }
 
-fn local_permit() -> Lane {
+fn local_permit() -> LocalPermit {
     let permits_key = PermitsKey::with_key(LockKey::from_static("{k}"));
-    Lane { permits_key, number: LaneNumber::OneOf(1), permits: 3 }
+    LocalPermit { permits_key, number: LocalNumber::OneOf(1), permits: 3 }
 }
 
 /// The value of a lock that no holder has is behind a reply that is no grant, and nowhere else.
@@ -203,8 +203,8 @@ proptest! {
         let asker = Asker { attempt: &attempt, local_permit: &local_permit };
         if let Ok((Enqueued::Granted(_), permit)) = read(asker.enqueue(&names()), &reply) {
             prop_assert!(naturals(&reply, 3).is_some(), "{:?}", reply);
-            let is_of_lane = permit.is_some_and(|permit| local_permit.members().any(|one| one == permit));
-            prop_assert!(is_of_lane, "{:?}", reply);
+            let is_of_local_permit = permit.is_some_and(|permit| local_permit.members().any(|one| one == permit));
+            prop_assert!(is_of_local_permit, "{:?}", reply);
         }
         if let Ok(Found::Permit(_)) = read(asker.take(&names()), &reply) {
             prop_assert!(matches!(reply, Value::Int(1..=3)), "{:?}", reply);

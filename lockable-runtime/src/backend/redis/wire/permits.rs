@@ -9,7 +9,7 @@ use super::script::{
 use super::source::Script;
 use crate::backend::{Attempt, Enqueued, Reserved};
 use crate::types::key::LockKey;
-use crate::types::permit::Lane;
+use crate::types::permit::LocalPermit;
 
 /// What a request that does not wait has found.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,11 +20,11 @@ pub(crate) enum Found {
     InTurn,
 }
 
-/// An attempt that wants any permit of its local permit.
+/// An attempt that wants any permit, with a local one.
 #[derive(Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) attempt: &'a Attempt,
-    pub(crate) local_permit: &'a Lane,
+    pub(crate) local_permit: &'a LocalPermit,
 }
 
 impl<'a> Asker<'a> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::epochs::Epochs;
-use crate::types::permit::{Lane, LaneNumber, PermitsKey};
+use crate::types::permit::{LocalNumber, LocalPermit, PermitsKey};
 
 #[test]
 fn two_answers_begin_one_turn() {
@@ -202,14 +202,14 @@ fn a_turn_that_another_grant_has_replaced_is_withdrawn() {
     assert!(matches!(&*withdraw, [one] if Arc::ptr_eq(one, &former)));
 }
 
-fn local_permit() -> Arc<Lane> {
+fn local_permit() -> Arc<LocalPermit> {
     let permits_key = PermitsKey::of(&LockKey::from_static("k"), 0).unwrap();
-    Arc::new(Lane { permits_key, number: LaneNumber::OneOf(1), permits: 2 })
+    Arc::new(LocalPermit { permits_key, number: LocalNumber::OneOf(1), permits: 2 })
 }
 
-fn of_lane(local_permit: &Arc<Lane>) -> Arc<Attempt> {
+fn of_local_permit(local_permit: &Arc<LocalPermit>) -> Arc<Attempt> {
     let owner = OwnerToken::draw(None).unwrap();
-    Arc::new(Attempt::in_lane(local_permit, Ttl::DEFAULT, owner))
+    Arc::new(Attempt::in_local_permit(local_permit, Ttl::DEFAULT, owner))
 }
 
 /// While a slot moves, an attempt may be granted two permits. A withdrawal ends its hold of either.
@@ -219,7 +219,7 @@ fn an_attempt_with_two_permits_gives_both_back() {
     for (repeated, is_withdrawn) in [(1, false), (2, true)] {
         let mut case = case();
         case.joins(0, "first");
-        let place = case.asks(&of_lane(&local_permit));
+        let place = case.asks(&of_local_permit(&local_permit));
         drop(case.asks(&place));
         for (permit, call) in [(1, Some("first")), (repeated, None)] {
             let grant = case.grant(&place).of_permit(Some(local_permit.permits_key.member(permit)));
@@ -240,7 +240,7 @@ fn a_turn_with_another_permit_is_not_withdrawn() {
         case.joins(0, "first");
         case.joins(1, "second");
         let mut granted = |permit| {
-            let place = case.asks(&of_lane(&local_permit));
+            let place = case.asks(&of_local_permit(&local_permit));
             let grant = case.grant(&place).of_permit(Some(local_permit.permits_key.member(permit)));
             case.answered(&place, &Enqueued::Granted(grant))
         };
