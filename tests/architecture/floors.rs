@@ -12,7 +12,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "simulation",
         "mod summary probe worker order faults in_parts client subscription process connection world news \
-         server rules held call life history mix seats keys dice panics",
+         server rules held call life history mix slot_owners keys dice panics",
     ),
     ("attribute", "mod answers values returned"),
     ("testing", "mod locks staged internals"),
@@ -46,7 +46,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("backend/redis/route", "confirmations renewals in_parts mod hops"),
     (
         "backend/redis/topology",
-        "mod seats refreshes slots watch sentinels elections map_requests pace table maps votes \
+        "mod slot_owners refreshes slots watch sentinels elections map_requests pace table maps votes \
          server connections latest_releases",
     ),
     ("backend/redis/admin", "revoking mod sweep queue look changes clients call"),

@@ -186,7 +186,7 @@ where
     let lease = cell.clone();
     let body = async move {
         let lease = lease.lease().await;
-        let _seat = Seat::taken(office, &lease);
+        let _published = Published::taken(office, &lease);
         body(lease).await
     };
     Run::new(request.acquire(), body).lease_into(cell)
@@ -205,16 +205,16 @@ fn is_final(error: &LockError) -> bool {
 }
 
 /// The leader's, which is a part of the body: it is dropped before the lock is released.
-struct Seat<'a>(&'a watch::Sender<Option<Lease>>);
+struct Published<'a>(&'a watch::Sender<Option<Lease>>);
 
-impl<'a> Seat<'a> {
+impl<'a> Published<'a> {
     fn taken(office: &'a watch::Sender<Option<Lease>>, lease: &Lease) -> Self {
         office.send_replace(Some(lease.clone()));
         Self(office)
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for Published<'_> {
     fn drop(&mut self) {
         self.0.send_replace(None);
     }

@@ -11,8 +11,8 @@ use tokio::time::Sleep;
 
 use super::life::sleep;
 use super::process::{Ask, Asked, NoAnswer, Process};
-use super::seats::Topology;
 use super::server::Does;
+use super::slot_owners::Topology;
 use super::subscription::{PATIENCE, listen};
 use crate::backend::{
     self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,

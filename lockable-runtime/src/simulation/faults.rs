@@ -23,12 +23,12 @@ pub(super) fn refuse(world: &World) {
 /// The replica takes over, without the writes of the last moment; the former primary answers for a moment more, as in
 /// a planned failover, or does not.
 pub(super) fn fail_over(world: &Arc<World>) {
-    if std::mem::replace(&mut world.seats().is_failing_over, true) {
+    if std::mem::replace(&mut world.slot_owners().is_failing_over, true) {
         return;
     }
     let world = Arc::clone(world);
     drop(tokio::spawn(async move {
-        let former = world.seats().primary();
+        let former = world.slot_owners().primary();
         let snapshot = world.store(former).snapshot();
         sleep(Duration::from_millis(1) + up_to(&world, 500)).await;
         world.note(|_| format!("s{} takes over", 1 - former));
@@ -50,37 +50,37 @@ pub(super) fn fail_over(world: &Arc<World>) {
         for process in world.processes() {
             process.hears(News::Left(former));
         }
-        world.seats().is_failing_over = false;
+        world.slot_owners().is_failing_over = false;
     }));
 }
 
 /// A slot moves to the other server, key by key.
 pub(super) fn move_slot(world: &Arc<World>) {
-    let seat = usize::try_from(world.roll(|dice| dice.below(SLOTS as u64))).unwrap();
-    let Some((from, to)) = world.seats().begin_move(seat) else { return };
+    let slot_owner = usize::try_from(world.roll(|dice| dice.below(SLOTS as u64))).unwrap();
+    let Some((from, to)) = world.slot_owners().begin_move(slot_owner) else { return };
     let world = Arc::clone(world);
     drop(tokio::spawn(async move {
-        world.note(|_| format!("slot {seat} moves from s{from} to s{to}"));
-        let mut parts = World::parts(seat);
+        world.note(|_| format!("slot {slot_owner} moves from s{from} to s{to}"));
+        let mut parts = World::parts(slot_owner);
         while !parts.is_empty() {
             sleep(up_to(&world, 200)).await;
             let next = world.roll(|dice| dice.below(parts.len() as u64));
             let part = parts.swap_remove(usize::try_from(next).unwrap());
-            world.note(|_| format!("slot {seat}: {part:?} moves"));
+            world.note(|_| format!("slot {slot_owner}: {part:?} moves"));
             world.migrate(&part, from, to);
         }
-        for part in World::parts(seat) {
+        for part in World::parts(slot_owner) {
             if world.store(from).has(&part) {
                 world.violation(|_| format!("{part:?} was made where it had left"));
             }
         }
-        world.seats().end_move(seat);
-        world.note(|_| format!("slot {seat} is at s{to}"));
+        world.slot_owners().end_move(slot_owner);
+        world.note(|_| format!("slot {slot_owner} is at s{to}"));
         for process in world.processes() {
             let arrives = tokio_time().after(world.message_way());
             drop(tokio::spawn(async move {
                 process.life().until(arrives).await;
-                process.hears(News::Moved(slot(seat)));
+                process.hears(News::Moved(slot(slot_owner)));
             }));
         }
     }));

@@ -46,20 +46,20 @@ pub(super) fn permits_key(key: &'static str) -> &'static str {
 }
 
 /// The number of the slot in which a key is.
-pub(super) fn seat_of(key: &str) -> usize {
+pub(super) fn slot_owner_of(key: &str) -> usize {
     position(key).unwrap_or(GATE).min(GATE)
 }
 
 /// The same of a slot.
-pub(super) fn seat(slot: Slot) -> usize {
+pub(super) fn slot_owner(slot: Slot) -> usize {
     ALL_SLOTS.iter().position(|known| *known == slot).unwrap()
 }
 
-pub(super) fn slot(seat: usize) -> Slot {
-    ALL_SLOTS[seat]
+pub(super) fn slot(slot_owner: usize) -> Slot {
+    ALL_SLOTS[slot_owner]
 }
 
 /// The keys in the slot of that number.
-pub(super) fn keys_in(seat: usize) -> impl Iterator<Item = &'static str> {
-    KEYS.into_iter().filter(move |key| seat_of(key) == seat)
+pub(super) fn keys_in(slot_owner: usize) -> impl Iterator<Item = &'static str> {
+    KEYS.into_iter().filter(move |key| slot_owner_of(key) == slot_owner)
 }

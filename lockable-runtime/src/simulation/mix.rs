@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::dice::Dice;
-use super::seats::Topology;
+use super::slot_owners::Topology;
 
 /// Which rules a seed has to keep, and so what may go wrong in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

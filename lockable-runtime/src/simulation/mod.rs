@@ -4,7 +4,7 @@
 //! contract of a backend: lines, turns, releases in the background, renewals, leases, bodies; so are the
 //! stores in memory. Simulated is what lies between:
 //!
-//! 1. There are two servers ([`server`]). The number of a seed says how they are used ([`seats`]) and which rules it
+//! 1. There are two servers ([`server`]). The number of a seed says how they are used ([`slot_owners`]) and which rules it
 //!    has to keep: one server alone; a replica that takes over without the last writes; slots that move from one to the
 //!    other key by key.
 //! 2. Each process has a [`client`] in the place of a backend. It sends the verbs over two [`connection`]s to a
@@ -61,8 +61,8 @@ mod order;
 mod panics;
 mod process;
 mod rules;
-mod seats;
 mod server;
+mod slot_owners;
 mod subscription;
 mod summary;
 mod trial;

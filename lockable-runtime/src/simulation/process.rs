@@ -9,12 +9,12 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::connection::Connection;
-use super::keys::{SLOTS, seat};
+use super::keys::{SLOTS, slot_owner};
 use super::life::{Life, polled_worker, sleep};
 use super::mix::{ConnectionKind, Way};
 use super::news::{Hears, News};
-use super::seats::Topology;
 use super::server::{Does, Refusal};
+use super::slot_owners::Topology;
 use super::world::{Refused, Request, World};
 use crate::backend::epochs::Epochs;
 use crate::backend::{
@@ -56,7 +56,7 @@ pub(super) struct Process {
 
 /// Which server has which slot, as far as the process knows.
 struct Known {
-    seats: [usize; SLOTS],
+    slot_owners: [usize; SLOTS],
     /// After how many changes of the primary.
     epoch: u64,
 }
@@ -177,7 +177,8 @@ impl Process {
             let Ask { what, slot, does, part } = ask.clone();
             let is_asking = asks.is_some();
             let at = tokio_time();
-            let sent = Request { what, server, seat: seat(slot), does, part, is_asking };
+            let sent =
+                Request { what, server, slot_owner: slot_owner(slot), does, part, is_asking };
             let answer = self.call(&connection, sent, request(self.world.store(server))).await;
             before = match answer {
                 Ok(Ok(answer)) if !connection.is_abandoned() => {
@@ -214,7 +215,7 @@ impl Process {
         is_first: bool,
     ) -> Result<(), NoAnswer> {
         match refused {
-            Refused::Moved(server) => self.learn_seat(ask.slot, server),
+            Refused::Moved(server) => self.learn_slot_owner(ask.slot, server),
             Refused::Asks(server) => hops.asks = Some(server),
             Refused::Moves => return Err(NoAnswer::Moves),
             Refused::HalfDone => return Err(Fault::unavailable("OOM of the counter").into()),
@@ -268,7 +269,7 @@ impl Process {
 
     /// The server that has the slot, as far as is known.
     pub(super) fn server_of(&self, slot: Slot) -> usize {
-        self.known().seats[seat(slot)]
+        self.known().slot_owners[slot_owner(slot)]
     }
 
     /// After how many changes of the primary the process knows it.
@@ -280,13 +281,14 @@ impl Process {
     pub(super) fn servers(&self) -> Vec<usize> {
         match self.world.mix.topology {
             Topology::Slots => vec![0, 1],
-            Topology::One | Topology::Failover => vec![self.known().seats[0]],
+            Topology::One | Topology::Failover => vec![self.known().slot_owners[0]],
         }
     }
 
     /// The slot is at that server now, as the other one has said.
-    fn learn_seat(&self, slot: Slot, server: usize) {
-        let is_news = mem::replace(&mut self.known().seats[seat(slot)], server) != server;
+    fn learn_slot_owner(&self, slot: Slot, server: usize) {
+        let is_news =
+            mem::replace(&mut self.known().slot_owners[slot_owner(slot)], server) != server;
         if is_news && let Some(events) = self.events() {
             events.on_connected(&|other| other == slot);
         }
@@ -478,9 +480,9 @@ fn refusal(is_first: bool) -> Fault {
 
 impl Known {
     fn now(world: &World) -> Self {
-        let seats = world.seats();
-        let server = |at| seats.seat(at).server;
-        Self { seats: std::array::from_fn(server), epoch: seats.epoch }
+        let slot_owners = world.slot_owners();
+        let server = |at| slot_owners.slot_owner(at).server;
+        Self { slot_owners: std::array::from_fn(server), epoch: slot_owners.epoch }
     }
 }
 

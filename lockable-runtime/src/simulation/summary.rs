@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::mix::{Kind, class};
-use super::seats::Topology;
+use super::slot_owners::Topology;
 use super::trial::Outcome;
 
 /// From this many seeds on, everything has to occur that a run is for.

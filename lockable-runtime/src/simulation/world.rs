@@ -10,13 +10,13 @@ use tokio::task::yield_now;
 
 use super::dice::Dice;
 use super::history::{History, MARKS, Names, Record};
-use super::keys::{KEYS, keys_in, known, lock_key, seat_of, slot};
+use super::keys::{KEYS, keys_in, known, lock_key, slot, slot_owner_of};
 use super::life::sleep_until;
 use super::mix::{Mix, Way};
 use super::news::{Hears, News};
 use super::rules::{Hold, Rules};
-use super::seats::{Seat, Seats, Topology};
 use super::server::{Does, Refusal, Server};
+use super::slot_owners::{SlotOwner, SlotOwners, Topology};
 use crate::backend::{
     Attempt, Backend, Memory, Part, Reply, Reserved, Revocation, Revoking, Snapshot, Verb,
 };
@@ -26,7 +26,7 @@ use crate::types::reason::Reason;
 
 pub(super) struct World {
     pub(super) servers: [Server; 2],
-    seats: Mutex<Seats>,
+    slot_owners: Mutex<SlotOwners>,
     pub(super) mix: Mix,
     dice: Mutex<Dice>,
     pub(super) history: Mutex<History>,
@@ -49,7 +49,7 @@ pub(super) struct Request {
     pub(super) what: &'static str,
     pub(super) server: usize,
     /// The number of the slot that it is about.
-    pub(super) seat: usize,
+    pub(super) slot_owner: usize,
     pub(super) does: Does,
     /// Where it has a single key.
     pub(super) part: Option<Part>,
@@ -79,7 +79,7 @@ impl World {
         servers[1].store.promote(servers[0].store.snapshot(), &servers[0].store);
         Arc::new(Self {
             servers,
-            seats: Mutex::new(Seats::new(mix.topology)),
+            slot_owners: Mutex::new(SlotOwners::new(mix.topology)),
             rules: Mutex::new(Rules::new(&mix)),
             mix,
             dice: Mutex::new(dice),
@@ -183,19 +183,19 @@ impl World {
     pub(super) fn any_server(&self) -> &Server {
         let at = match self.mix.topology {
             Topology::One => 0,
-            Topology::Failover => self.seats().primary(),
+            Topology::Failover => self.slot_owners().primary(),
             Topology::Slots => self.roll(|dice| usize::from(dice.chance(500))),
         };
         &self.servers[at]
     }
 
-    pub(super) fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.seats.lock().unwrap()
+    pub(super) fn slot_owners(&self) -> MutexGuard<'_, SlotOwners> {
+        self.slot_owners.lock().unwrap()
     }
 
     /// Where a key is at the moment, and where it may be as well.
     fn stores_of(&self, key: &str) -> impl Iterator<Item = &Arc<Memory>> {
-        let Seat { server, moves_to } = self.seats().seat(seat_of(key));
+        let SlotOwner { server, moves_to } = self.slot_owners().slot_owner(slot_owner_of(key));
         [Some(server), moves_to].into_iter().flatten().map(|server| self.store(server))
     }
 
@@ -220,7 +220,8 @@ impl World {
 
     fn admit(&self, request: &Request) -> Result<(), Refused> {
         let Request { server, ref part, does, .. } = *request;
-        let Seat { server: owner, moves_to } = self.seats().seat(request.seat);
+        let SlotOwner { server: owner, moves_to } =
+            self.slot_owners().slot_owner(request.slot_owner);
         if self.mix.topology == Topology::Slots {
             let is_here = |part: &Part| self.store(server).has(part);
             match (moves_to, part) {
@@ -234,7 +235,7 @@ impl World {
                 (None | Some(_), _) => {}
             }
         }
-        let is_replica = self.is_left(server) && !self.seats().is_failing_over;
+        let is_replica = self.is_left(server) && !self.slot_owners().is_failing_over;
         if is_replica && does > Does::Reads {
             return Err(Refused::ByServer(Refusal::ReadOnly));
         }
@@ -252,7 +253,7 @@ impl World {
 
     /// Whether the server was left for the other one, which does not know what it does.
     fn is_left(&self, server: usize) -> bool {
-        self.mix.topology == Topology::Failover && self.seats().primary() != server
+        self.mix.topology == Topology::Failover && self.slot_owners().primary() != server
     }
 
     /// The owner of a lock in the store, with the mark that shows a minimum hold.
@@ -263,7 +264,8 @@ impl World {
 
     /// Whether a server has anything of the key whose slot it does not have.
     pub(super) fn is_elsewhere(&self, key: &str) -> bool {
-        let (key, Seat { server, .. }) = (lock_key(key), self.seats().seat(seat_of(key)));
+        let (key, SlotOwner { server, .. }) =
+            (lock_key(key), self.slot_owners().slot_owner(slot_owner_of(key)));
         let parts = [Part::Lock(key.clone()), Part::Queue(key)];
         parts.iter().any(|part| self.store(1 - server).has(part))
     }
@@ -290,7 +292,7 @@ impl World {
 
     /// An operator takes a lock away, unless no server has its queue and its counter beside it.
     pub(super) fn force(&self, key: &'static str) {
-        if self.seats().seat(seat_of(key)).moves_to.is_some() {
+        if self.slot_owners().slot_owner(slot_owner_of(key)).moves_to.is_some() {
             return;
         }
         let Some(owner) = self.owner(key) else { return };
@@ -374,7 +376,7 @@ impl World {
 
     /// The other server takes over with the data of a moment ago. What the former has done since is lost.
     pub(super) fn fail_over(&self, snapshot: Snapshot) {
-        let former = self.seats().primary();
+        let former = self.slot_owners().primary();
         let (old, new) = (self.store(former), self.store(1 - former));
         new.promote(snapshot, old);
         let known: BTreeMap<_, _> =
@@ -386,7 +388,7 @@ impl World {
                 self.rules().loses(&owner, false);
             }
         }
-        self.seats().fail_over();
+        self.slot_owners().fail_over();
     }
 
     /// Gives a key to the server to which its slot moves.
@@ -395,11 +397,11 @@ impl World {
     }
 
     /// What is in a slot, key by key.
-    pub(super) fn parts(seat: usize) -> Vec<Part> {
-        let locks = keys_in(seat).map(|key| Part::Lock(lock_key(key)));
+    pub(super) fn parts(slot_owner: usize) -> Vec<Part> {
+        let locks = keys_in(slot_owner).map(|key| Part::Lock(lock_key(key)));
         // All permits have one queue.
-        let queues = keys_in(seat).take(2).map(|key| Part::Queue(lock_key(key)));
-        locks.chain(queues).chain([Part::Counter(slot(seat))]).collect()
+        let queues = keys_in(slot_owner).take(2).map(|key| Part::Queue(lock_key(key)));
+        locks.chain(queues).chain([Part::Counter(slot(slot_owner))]).collect()
     }
 
     pub(super) fn queue(&self, key: &str) -> Vec<String> {
@@ -473,7 +475,7 @@ impl World {
     pub(super) fn confirms(&self, server: usize, owner: &str) {
         if self.mix.topology == Topology::Failover {
             let is_left = self.is_left(server);
-            let epoch = self.seats().epoch;
+            let epoch = self.slot_owners().epoch;
             let mut rules = self.rules();
             rules.confirms(owner, epoch.saturating_sub(u64::from(is_left)));
             if is_left {

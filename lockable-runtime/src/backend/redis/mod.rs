@@ -163,7 +163,7 @@ impl Environment for Redis {
     }
 
     fn server_index(&self, slot: Slot) -> usize {
-        self.topology().seats.number(slot).unwrap_or_default()
+        self.topology().slot_owners.number(slot).unwrap_or_default()
     }
 
     fn released_by(&self) -> ReleasedBy {

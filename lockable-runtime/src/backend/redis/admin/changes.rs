@@ -26,7 +26,7 @@ pub(super) async fn changes(
     key: LockKey,
 ) -> Result<Option<watch::Receiver<()>>, Fault> {
     router.topology.servers().await?;
-    let Some(server) = router.topology.seats.server(Slot::of(&key)) else { return Ok(None) };
+    let Some(server) = router.topology.slot_owners.server(Slot::of(&key)) else { return Ok(None) };
     let changed = Arc::new(Changed::default());
     let opener = server.readers().opener.for_reading().afresh();
     let events: Weak<Changed> = Arc::downgrade(&changed);

@@ -34,7 +34,7 @@ impl Revoking for Redis {
             let publish = Publish { channel: &channel, text: &text };
             let receivers = this.router.run(slot, &publish).await?.found;
             Ok(match receivers {
-                0 if this.topology().seats.are_shared() => Audience::Unknown,
+                0 if this.topology().slot_owners.are_shared() => Audience::Unknown,
                 0 => Audience::Silence,
                 _ => Audience::Listens,
             })

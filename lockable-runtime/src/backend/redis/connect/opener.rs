@@ -22,7 +22,7 @@ use super::login::Login;
 use super::no_certificates::Certificates;
 use super::node::Node;
 use super::precedence::Precedence;
-use super::reports::{Reports, ServerSeats};
+use super::reports::{Reports, ServerSlots};
 use super::secrets::Source;
 use super::stage::{Progress, Stage};
 use crate::backend::Epoch;
@@ -169,9 +169,9 @@ impl Opener {
         Ok(Target { client, server, term, node, epoch, is_given: login.is_given() })
     }
 
-    /// The same where the server reports of these seats alone.
-    pub(crate) fn seated(self, seats: Arc<dyn ServerSeats>) -> Self {
-        Self { reports: self.reports.of(seats), ..self }
+    /// The same where the server reports of these slots alone.
+    pub(crate) fn with_slots(self, slot_owners: Arc<dyn ServerSlots>) -> Self {
+        Self { reports: self.reports.of(slot_owners), ..self }
     }
 
     /// The same for one node of the cluster.

@@ -12,11 +12,11 @@ pub(crate) struct Reports {
     /// The same for all servers of a locker.
     events: Arc<OnceLock<Weak<dyn Events>>>,
     /// Where the server is one of several.
-    seats: Option<Arc<dyn ServerSeats>>,
+    slot_owners: Option<Arc<dyn ServerSlots>>,
 }
 
-/// The seats of a server in the table of all slots.
-pub(crate) trait ServerSeats: Send + Sync {
+/// The slots of a server in the table of all slots.
+pub(crate) trait ServerSlots: Send + Sync {
     /// Whether the server has the slot, as far as is known.
     fn have(&self, slot: Slot) -> bool;
 
@@ -30,9 +30,9 @@ impl Reports {
         drop(self.events.set(events));
     }
 
-    /// The same for a server that has these seats.
-    pub(crate) fn of(&self, seats: Arc<dyn ServerSeats>) -> Self {
-        Self { events: Arc::clone(&self.events), seats: Some(seats) }
+    /// The same for a server that has these slots.
+    pub(crate) fn of(&self, slot_owners: Arc<dyn ServerSlots>) -> Self {
+        Self { events: Arc::clone(&self.events), slot_owners: Some(slot_owners) }
     }
 
     /// The locker; none once it is dropped, and before it is known.
@@ -68,13 +68,13 @@ impl Reports {
 
     /// The server may not have its slots any more.
     pub(crate) fn doubted(&self) {
-        if let Some(seats) = &self.seats {
-            seats.doubt();
+        if let Some(slot_owners) = &self.slot_owners {
+            slot_owners.doubt();
         }
     }
 
     /// Whether what this server reports is about the locks of the slot.
     pub(crate) fn concern(&self, slot: Slot) -> bool {
-        self.seats.as_ref().is_none_or(|seats| seats.have(slot))
+        self.slot_owners.as_ref().is_none_or(|slot_owners| slot_owners.have(slot))
     }
 }

@@ -167,8 +167,8 @@ impl Router {
     ) -> Result<Arc<Connection>, Fault> {
         loop {
             let server = match hops.next() {
-                Some(endpoint) => Some(self.topology.seats.server_at(&endpoint, slot)),
-                None => self.topology.seats.server(slot),
+                Some(endpoint) => Some(self.topology.slot_owners.server_at(&endpoint, slot)),
+                None => self.topology.slot_owners.server(slot),
             };
             let fault = match server {
                 Some(server) => {
@@ -201,7 +201,7 @@ impl Router {
         match meaning {
             Meaning::Moved(endpoint) => {
                 // No news where a server says it to which the slot only moves: it does not have it in the table.
-                self.topology.seats.move_slot(slot, connection, &endpoint);
+                self.topology.slot_owners.move_slot(slot, connection, &endpoint);
                 hops.redirect(fault, None, opener).await
             }
             Meaning::Asks(endpoint) if keys == Keys::One => {
@@ -223,7 +223,7 @@ impl Router {
     /// # Errors
     /// With the fault, where no other server can have the slot, and when the command deadline has passed.
     async fn again(&self, fault: Fault, hops: &mut Hops) -> Result<(), Fault> {
-        if !self.topology.seats.refresh_soon() {
+        if !self.topology.slot_owners.refresh_soon() {
             return Err(fault);
         }
         hops.pause(fault, &self.topology.opener).await

@@ -50,7 +50,7 @@ impl Router {
     }
 
     async fn renew_by_server(&self, renewals: &[Renewal]) -> Vec<Outcome> {
-        let server = |renewal: &Renewal| self.topology.seats.number(renewal.attempt.slot);
+        let server = |renewal: &Renewal| self.topology.slot_owners.number(renewal.attempt.slot);
         let Some(first) = renewals.first() else { return Vec::new() };
         if renewals.iter().all(|renewal| server(renewal) == server(first)) {
             return self.renew_together(first.attempt.slot, renewals).await;
@@ -92,17 +92,17 @@ impl Router {
         outcome.map_err(|Failed { fault, meaning }| {
             let next = match meaning {
                 Meaning::Moved(endpoint) => {
-                    self.topology.seats.move_slot(slot, connection, &endpoint);
+                    self.topology.slot_owners.move_slot(slot, connection, &endpoint);
                     Next::Elsewhere
                 }
                 Meaning::Asks(_) | Meaning::Split => Next::InParts,
                 Meaning::Forgotten => Next::Elsewhere,
-                Meaning::Stays if !self.topology.seats.leads_to(slot, connection) => {
+                Meaning::Stays if !self.topology.slot_owners.leads_to(slot, connection) => {
                     Next::Elsewhere
                 }
                 Meaning::Passes => {
                     // The node may be cut off from the others, which have its slots by now.
-                    self.topology.seats.refresh_soon();
+                    self.topology.slot_owners.refresh_soon();
                     Next::Settled
                 }
                 Meaning::Stays => Next::Settled,

@@ -10,9 +10,9 @@ use tokio::sync::watch::Receiver;
 
 use self::connections::Connections;
 use self::latest_releases::LatestReleases;
-use self::seats::Seats;
 use self::sentinels::Sentinels;
 use self::server::Server;
+use self::slot_owners::SlotOwners;
 use self::slots::Slots;
 use self::watch::Watch;
 use super::connect::address::{self, Way};
@@ -34,9 +34,9 @@ mod map_requests;
 mod maps;
 mod pace;
 mod refreshes;
-pub(super) mod seats;
 pub(super) mod sentinels;
 pub(super) mod server;
+pub(super) mod slot_owners;
 mod slots;
 mod table;
 pub(super) mod votes;
@@ -45,7 +45,7 @@ pub(super) mod watch;
 /// The servers of a locker, and how they are reached.
 pub(super) struct Topology {
     pub(super) opener: Opener,
-    pub(super) seats: Arc<Seats>,
+    pub(super) slot_owners: Arc<SlotOwners>,
     pub(super) revocations: Revocations,
     /// Only where Sentinels name the server.
     pub(super) latest_releases: Option<LatestReleases>,
@@ -68,8 +68,8 @@ impl Topology {
     pub(super) fn open(settings: &Settings, background: Handle) -> Result<Arc<Self>, LockError> {
         let (opener, way) = Opener::new(settings, background)?;
         let mut found = Found::Fixed;
-        let one = |opener: &Opener| Seats::One(Server::new(0, None, opener.clone()));
-        let (opener, seats) = match way {
+        let one = |opener: &Opener| SlotOwners::One(Server::new(0, None, opener.clone()));
+        let (opener, slot_owners) = match way {
             Way::Fixed => (opener.clone(), one(&opener)),
             Way::Elected(group) => {
                 let credentials = settings.sentinel_credentials.clone();
@@ -81,11 +81,11 @@ impl Topology {
             Way::Sharded(nodes) => {
                 let seeds: Vec<_> = nodes.iter().filter_map(address::endpoint_of).collect();
                 found = Found::Seeds(seeds.clone());
-                (opener.clone(), Seats::Shared(Slots::new(opener, seeds)))
+                (opener.clone(), SlotOwners::Shared(Slots::new(opener, seeds)))
             }
         };
-        let seats = Arc::new(seats);
-        let any = Arc::downgrade(&seats);
+        let slot_owners = Arc::new(slot_owners);
+        let any = Arc::downgrade(&slot_owners);
         let is_elected = matches!(found, Found::Elected(_));
         Ok(Arc::new(Self {
             revocations: Revocations::new(Arc::new(move |attempt| {
@@ -93,7 +93,7 @@ impl Topology {
             })),
             latest_releases: is_elected.then(LatestReleases::default),
             opener,
-            seats,
+            slot_owners,
             found,
         }))
     }
@@ -109,24 +109,24 @@ impl Topology {
     /// All servers that have locks.
     pub(super) async fn servers(&self) -> Result<Vec<Arc<Server>>, Fault> {
         self.filled().await?;
-        Ok(self.seats.servers())
+        Ok(self.slot_owners.servers())
     }
 
     /// Those that have locks which were elsewhere before, as the servers say now.
     pub(super) async fn moved_since(&self, moment: Moment) -> Result<Vec<Arc<Server>>, Fault> {
-        self.seats.refreshed().await?;
+        self.slot_owners.refreshed().await?;
         let mut moved: Vec<_> = Slot::all()
-            .filter(|slot| self.seats.moved_at(*slot) > moment)
-            .filter_map(|slot| self.seats.number(slot))
+            .filter(|slot| self.slot_owners.moved_at(*slot) > moment)
+            .filter_map(|slot| self.slot_owners.number(slot))
             .collect();
         moved.dedup();
-        let servers = self.seats.servers().into_iter();
+        let servers = self.slot_owners.servers().into_iter();
         Ok(servers.filter(|server| moved.contains(&server.number)).collect())
     }
 
-    /// Another server has the seats that an election changes: connections lead there from now on.
+    /// Another server has the slots that an election changes: connections lead there from now on.
     pub(super) fn was_elected(&self) {
-        for server in self.seats.servers() {
+        for server in self.slot_owners.servers() {
             server.connections.abandon();
             server.readers.drop_retired();
             server.confirmers.drop_retired();
@@ -142,22 +142,26 @@ impl Topology {
     /// No server is known to have the slot: the first request waits for the servers' answers, however long they take.
     /// `None` where they name one.
     pub(super) async fn unserved(&self, slot: Slot) -> Result<Option<Fault>, Fault> {
-        let was_empty = self.seats.servers().is_empty();
+        let was_empty = self.slot_owners.servers().is_empty();
         self.filled().await?;
-        let is_served = was_empty && self.seats.server(slot).is_some();
+        let is_served = was_empty && self.slot_owners.server(slot).is_some();
         Ok((!is_served).then(|| cluster::unserved(&self.opener.server, slot)))
     }
 
     /// Waits for the first answers, where there are none yet.
     async fn filled(&self) -> Result<(), Fault> {
-        if self.seats.servers().is_empty() { self.seats.refreshed().await } else { Ok(()) }
+        if self.slot_owners.servers().is_empty() {
+            self.slot_owners.refreshed().await
+        } else {
+            Ok(())
+        }
     }
 
     /// The answer of a server. While it is missing, the others are asked whether that server still has its slots: one
     /// that hangs breaks no connection.
     pub(super) async fn doubting<F: Future>(&self, answer: F) -> F::Output {
         let mut answer = pin!(answer);
-        if !self.seats.are_shared() {
+        if !self.slot_owners.are_shared() {
             return answer.await;
         }
         // Boxed, because every call would carry its size.
@@ -167,7 +171,7 @@ impl Topology {
                 if let Some(answer) = self.opener.within(patience, answer.as_mut()).await {
                     return answer;
                 }
-                self.seats.refresh_soon();
+                self.slot_owners.refresh_soon();
             }
         })
         .await
@@ -188,7 +192,7 @@ impl Topology {
         let attempts = servers.into_iter().enumerate().map(|(number, server)| async move {
             if number > 0 {
                 // The one before has failed, or hangs.
-                self.seats.refresh_soon();
+                self.slot_owners.refresh_soon();
             }
             let connections = over(&server);
             let connected = self.opener.within(limit, connections.ready()).await;
@@ -231,13 +235,13 @@ impl Topology {
         if !self.opener.reports.are_received() {
             return None;
         }
-        Some((self.seats.server(attempt.slot)?, Origin::of(&attempt.owner)?))
+        Some((self.slot_owners.server(attempt.slot)?, Origin::of(&attempt.owner)?))
     }
 
     /// The calling task gave up on an answer of the slot's server after that time.
     pub(super) fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
-        self.seats.refresh_soon();
-        match self.seats.server(slot) {
+        self.slot_owners.refresh_soon();
+        match self.slot_owners.server(slot) {
             Some(server) => {
                 server.connections.unanswered(waited);
                 Fault::no_answer(&server.connections.opener.server, waited)

@@ -6,7 +6,7 @@ use super::pace::Pace;
 use super::table::{Changes, Table};
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::reports::ServerSeats;
+use crate::backend::redis::connect::reports::ServerSlots;
 use crate::types::clock::{Moment, boot_time};
 use crate::types::mutex::Mutex;
 use crate::types::slot::{SLOTS, Slot};
@@ -26,10 +26,10 @@ impl Slots {
     pub(super) fn new(opener: Opener, seeds: Vec<Endpoint>) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| {
             let slots = Weak::clone(this);
-            let seats_of =
-                move |number| Arc::new(NodeSeats { slots: Weak::clone(&slots), number }) as _;
+            let slots_of =
+                move |number| Arc::new(NodeSlots { slots: Weak::clone(&slots), number }) as _;
             Self {
-                table: Mutex::new(Table::new(opener.clone(), Box::new(seats_of))),
+                table: Mutex::new(Table::new(opener.clone(), Box::new(slots_of))),
                 opener,
                 seeds,
                 pace: Pace::default(),
@@ -63,13 +63,13 @@ impl Slots {
     }
 }
 
-/// The seats of one node, by its number.
-struct NodeSeats {
+/// The slots of one node, by its number.
+struct NodeSlots {
     slots: Weak<Slots>,
     number: usize,
 }
 
-impl ServerSeats for NodeSeats {
+impl ServerSlots for NodeSlots {
     fn have(&self, slot: Slot) -> bool {
         let is_it =
             |slots: &Slots| slots.table.lock().owner(slot).map(|it| it.number) == Some(self.number);

@@ -9,7 +9,7 @@ use super::server::Server;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::reports::ServerSeats;
+use crate::backend::redis::connect::reports::ServerSlots;
 use crate::types::clock::Moment;
 use crate::types::slot::{SLOTS, Slot};
 
@@ -18,21 +18,21 @@ use crate::types::slot::{SLOTS, Slot};
 const OUTDATED: Duration = Duration::from_secs(2);
 
 /// What the node of a number reports of: its slots.
-type SeatsOf = Box<dyn Fn(usize) -> Arc<dyn ServerSeats> + Send + Sync>;
+type SlotsOf = Box<dyn Fn(usize) -> Arc<dyn ServerSlots> + Send + Sync>;
 
 /// All slots and all nodes.
 pub(super) struct Table {
-    seats: Vec<Seat>,
+    slot_owners: Vec<SlotOwner>,
     servers: HashMap<Endpoint, Arc<Server>>,
     replicas: HashSet<Endpoint>,
     next_number: usize,
     opener: Opener,
-    seats_of: SeatsOf,
+    slots_of: SlotsOf,
 }
 
 /// Where one slot is.
 #[derive(Clone, Default)]
-struct Seat {
+struct SlotOwner {
     owner: Option<Arc<Server>>,
     /// When it was known last that the slot has changed hands; zero if never.
     moved_at: Moment,
@@ -50,19 +50,19 @@ pub(super) struct Changes {
 }
 
 impl Table {
-    pub(super) fn new(opener: Opener, seats_of: SeatsOf) -> Self {
-        let seats = vec![Seat::default(); SLOTS];
+    pub(super) fn new(opener: Opener, slots_of: SlotsOf) -> Self {
+        let slot_owners = vec![SlotOwner::default(); SLOTS];
         let servers = HashMap::new();
         let replicas = HashSet::new();
-        Self { seats, servers, replicas, next_number: 0, opener, seats_of }
+        Self { slot_owners, servers, replicas, next_number: 0, opener, slots_of }
     }
 
     pub(super) fn owner(&self, slot: Slot) -> Option<&Arc<Server>> {
-        self.seat(slot)?.owner.as_ref()
+        self.slot_owner(slot)?.owner.as_ref()
     }
 
     pub(super) fn moved_at(&self, slot: Slot) -> Moment {
-        self.seat(slot).map_or_else(Moment::default, |seat| seat.moved_at)
+        self.slot_owner(slot).map_or_else(Moment::default, |slot_owner| slot_owner.moved_at)
     }
 
     /// All nodes that have slots.
@@ -83,7 +83,7 @@ impl Table {
         }
         let node = Arc::new(Node::new(endpoint.clone(), slot));
         let number = self.next_number;
-        let opener = self.opener.of_node(&node).seated((self.seats_of)(number));
+        let opener = self.opener.of_node(&node).with_slots((self.slots_of)(number));
         let server = Server::new(number, Some(node), opener);
         self.next_number += 1;
         self.servers.insert(endpoint.clone(), Arc::clone(&server));
@@ -143,8 +143,8 @@ impl Table {
 
     /// The numbers of the nodes that have slots.
     fn owners(&self) -> HashSet<usize> {
-        let number = |seat: &Seat| Some(seat.owner.as_ref()?.number);
-        let mut numbers: Vec<_> = self.seats.iter().filter_map(number).collect();
+        let number = |slot_owner: &SlotOwner| Some(slot_owner.owner.as_ref()?.number);
+        let mut numbers: Vec<_> = self.slot_owners.iter().filter_map(number).collect();
         // Slots side by side mostly have the same node.
         numbers.dedup();
         numbers.into_iter().collect()
@@ -165,22 +165,24 @@ impl Table {
         if let Some(node) = &server.node {
             node.has(slot);
         }
-        let Some(seat) = self.seats.get_mut(slot.index()) else { return };
-        if let Some(before) = seat.owner.replace(Arc::clone(&server)) {
-            (seat.moved_at, seat.left) = (now, left);
+        let Some(slot_owner) = self.slot_owners.get_mut(slot.index()) else { return };
+        if let Some(before) = slot_owner.owner.replace(Arc::clone(&server)) {
+            (slot_owner.moved_at, slot_owner.left) = (now, left);
             changes.moves.push((slot, [before, server]));
         }
     }
 
     /// Whether the nodes that name this place may not have heard that the slot has left it.
     fn is_outdated(&self, slot: Slot, endpoint: &Endpoint, now: Moment) -> bool {
-        let Some(Seat { moved_at, left: Some(left), .. }) = self.seat(slot) else { return false };
+        let Some(SlotOwner { moved_at, left: Some(left), .. }) = self.slot_owner(slot) else {
+            return false;
+        };
         let is_abandoned = self.servers.get(endpoint).is_some_and(|server| server.number == *left);
         is_abandoned && now.since(*moved_at) < OUTDATED
     }
 
-    fn seat(&self, slot: Slot) -> Option<&Seat> {
-        self.seats.get(slot.index())
+    fn slot_owner(&self, slot: Slot) -> Option<&SlotOwner> {
+        self.slot_owners.get(slot.index())
     }
 }
 
@@ -194,9 +196,9 @@ mod tests {
     use crate::backend::Settings;
     use crate::background::background;
 
-    struct NoSeats;
+    struct NoSlots;
 
-    impl ServerSeats for NoSeats {
+    impl ServerSlots for NoSlots {
         fn have(&self, _: Slot) -> bool {
             false
         }
@@ -208,7 +210,7 @@ mod tests {
     fn table(slot: Slot) -> Table {
         let settings = Settings { url: "redis-cluster://a:1".to_owned(), ..Settings::default() };
         let (opener, _) = Opener::new(&settings, background().unwrap()).unwrap();
-        let mut table = Table::new(opener, Box::new(|_| Arc::new(NoSeats)));
+        let mut table = Table::new(opener, Box::new(|_| Arc::new(NoSlots)));
         table.apply(&[(slot, &node("a"))], at(0));
         table
     }

@@ -14,8 +14,8 @@ pub(super) enum Topology {
     Slots,
 }
 
-pub(super) struct Seats {
-    of_slots: [Seat; SLOTS],
+pub(super) struct SlotOwners {
+    of_slots: [SlotOwner; SLOTS],
     /// How often one server has taken over from the other.
     pub(super) epoch: u64,
     /// Whether the former primary is in use still, or is about to be left.
@@ -23,20 +23,20 @@ pub(super) struct Seats {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct SlotOwner {
     pub(super) server: usize,
     /// Where the slot moves.
     pub(super) moves_to: Option<usize>,
 }
 
-impl Seats {
+impl SlotOwners {
     pub(super) fn new(topology: Topology) -> Self {
         let server = |slot| if topology == Topology::Slots { slot % 2 } else { 0 };
-        let seat = |slot| Seat { server: server(slot), moves_to: None };
-        Self { of_slots: std::array::from_fn(seat), epoch: 0, is_failing_over: false }
+        let slot_owner = |slot| SlotOwner { server: server(slot), moves_to: None };
+        Self { of_slots: std::array::from_fn(slot_owner), epoch: 0, is_failing_over: false }
     }
 
-    pub(super) fn seat(&self, slot: usize) -> Seat {
+    pub(super) fn slot_owner(&self, slot: usize) -> SlotOwner {
         self.of_slots[slot]
     }
 
@@ -47,25 +47,25 @@ impl Seats {
 
     pub(super) fn fail_over(&mut self) {
         self.epoch += 1;
-        for seat in &mut self.of_slots {
-            seat.server = 1 - seat.server;
+        for slot_owner in &mut self.of_slots {
+            slot_owner.server = 1 - slot_owner.server;
         }
     }
 
     /// The slot moves to the other server, unless it does already; returns both.
     pub(super) fn begin_move(&mut self, slot: usize) -> Option<(usize, usize)> {
-        let seat = &mut self.of_slots[slot];
-        if seat.moves_to.is_some() {
+        let slot_owner = &mut self.of_slots[slot];
+        if slot_owner.moves_to.is_some() {
             return None;
         }
-        seat.moves_to = Some(1 - seat.server);
-        Some((seat.server, 1 - seat.server))
+        slot_owner.moves_to = Some(1 - slot_owner.server);
+        Some((slot_owner.server, 1 - slot_owner.server))
     }
 
     pub(super) fn end_move(&mut self, slot: usize) {
-        let seat = &mut self.of_slots[slot];
-        if let Some(server) = seat.moves_to.take() {
-            seat.server = server;
+        let slot_owner = &mut self.of_slots[slot];
+        if let Some(server) = slot_owner.moves_to.take() {
+            slot_owner.server = server;
         }
     }
 }

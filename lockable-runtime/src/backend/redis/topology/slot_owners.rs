@@ -1,4 +1,4 @@
-//! Who has which seat: one server all of them, or each node of a cluster some.
+//! Who has which slot: one server all of them, or each node of a cluster some.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::backend::redis::wire::connection::Connection;
 use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 
-/// The table of seats: each slot has a server.
-pub(crate) enum Seats {
+/// The table of slots: each slot has a server.
+pub(crate) enum SlotOwners {
     /// The server at one address has all slots, or the one that Sentinels name.
     One(Arc<Server>),
     /// The nodes of a cluster share them: each counts its own subscribers only.
     Shared(Arc<Slots>),
 }
 
-impl Seats {
+impl SlotOwners {
     /// The server that is known to have the slot.
     pub(crate) fn server(&self, slot: Slot) -> Option<Arc<Server>> {
         match self {
