@@ -10,11 +10,11 @@ mod arguments;
 mod clock;
 mod commands;
 mod connect;
-mod directory;
 mod environment;
 mod exit;
 mod failure;
 mod output;
+mod process_index;
 #[cfg(unix)]
 mod run;
 #[cfg(not(unix))]

@@ -12,7 +12,7 @@ use crate::output::{json, note, write_error};
 /// those, and none of them has a holder.
 pub(super) struct Kinds<'a> {
     arguments: &'a Ls,
-    /// How many runs that are done the look under way has left out.
+    /// How many runs that are done the snapshot under way has left out.
     done: usize,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Kinds<'a> {
         wanted.is_empty() || wanted.iter().any(|wanted| wanted == ALL || wanted == kind)
     }
 
-    /// A new look begins.
+    /// A new snapshot begins.
     pub(super) fn count_again(&mut self) {
         self.done = 0;
     }

@@ -7,11 +7,11 @@ use crate::arguments::{Connection, Ls};
 use crate::commands::kinds::Kinds;
 use crate::commands::{HEADINGS, locks, none, watch};
 use crate::connect;
-use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::output::lock::{LockLine, order, row};
 use crate::output::progress::Progress;
 use crate::output::{json, note, table::Table};
+use crate::process_index::ProcessIndex;
 
 pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Result<u8, Failure> {
     if let Some(pause) = arguments.watch {
@@ -19,7 +19,7 @@ pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Re
         return watch::until_interrupted(watched).await;
     }
     let admin = connect::locker(connection)?.admin();
-    let directory = Directory::first_of(&admin).await?;
+    let process_index = ProcessIndex::first_of(&admin).await?;
     // Who cannot count keys may list locks all the same.
     let keys = admin.count().await.unwrap_or_default();
     if !arguments.fast {
@@ -28,9 +28,9 @@ pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Re
     let (locks, progress) = (locks(&admin, &arguments), Progress::new(keys));
     let mut listing = Listing { locks, kinds: Kinds::of(&arguments), progress };
     let listed = if json {
-        objects(&mut listing, &directory).await
+        objects(&mut listing, &process_index).await
     } else {
-        rows(&mut listing, &directory).await
+        rows(&mut listing, &process_index).await
     };
     if listed.count == 0 && listed.failed.is_none() && !json {
         let pattern = arguments.pattern.as_deref();
@@ -93,11 +93,11 @@ impl Listing<'_> {
     }
 }
 
-async fn objects(locks: &mut Listing<'_>, directory: &Directory) -> Listed {
+async fn objects(locks: &mut Listing<'_>, process_index: &ProcessIndex) -> Listed {
     let mut listed = Listed::default();
     while let Some(lock) = locks.next().await {
         match lock {
-            Ok(lock) if !json::print(&LockLine::new(&lock, directory)) => return listed,
+            Ok(lock) if !json::print(&LockLine::new(&lock, process_index)) => return listed,
             Ok(_) => listed.count += 1,
             Err(error) => listed.fails(error),
         }
@@ -106,14 +106,14 @@ async fn objects(locks: &mut Listing<'_>, directory: &Directory) -> Listed {
 }
 
 /// Writes what has come whenever more has to be waited for.
-async fn rows(locks: &mut Listing<'_>, directory: &Directory) -> Listed {
+async fn rows(locks: &mut Listing<'_>, process_index: &ProcessIndex) -> Listed {
     let (mut table, mut found, mut listed) = (Table::new(HEADINGS), Vec::new(), Listed::default());
     loop {
         let lock = tokio::select! {
             biased;
             lock = locks.next() => lock,
             () = std::future::ready(()) => {
-                if !write(&mut table, &mut found, directory) {
+                if !write(&mut table, &mut found, process_index) {
                     return listed;
                 }
                 locks.next().await
@@ -126,7 +126,7 @@ async fn rows(locks: &mut Listing<'_>, directory: &Directory) -> Listed {
             }
             Some(Err(error)) => listed.fails(error),
             None => {
-                write(&mut table, &mut found, directory);
+                write(&mut table, &mut found, process_index);
                 return listed;
             }
         }
@@ -134,9 +134,9 @@ async fn rows(locks: &mut Listing<'_>, directory: &Directory) -> Listed {
 }
 
 /// Those that most wait for are first, and of these the one that was asked for first; `false` where no one reads it.
-fn write(table: &mut Table<6>, found: &mut Vec<HeldLock>, directory: &Directory) -> bool {
+fn write(table: &mut Table<6>, found: &mut Vec<HeldLock>, process_index: &ProcessIndex) -> bool {
     found.sort_by_key(order);
-    found.drain(..).for_each(|lock| table.add(row(&lock, directory)));
+    found.drain(..).for_each(|lock| table.add(row(&lock, process_index)));
     table.flush()
 }
 

@@ -1,17 +1,17 @@
 //! What an operator asks: one command a file.
 
+mod changes;
 mod check;
 mod key;
 mod kinds;
-mod look;
+mod liveness;
 mod ls;
-mod news;
 mod next;
 mod pause;
 mod release;
-mod second_look;
 mod show;
 mod silence;
+mod snapshot;
 mod texts;
 mod wait;
 mod watch;

@@ -4,8 +4,8 @@ use lockable_runtime::HolderKind;
 use lockable_runtime::admin::{Admin, HeldLock};
 use serde::Serialize;
 
-use crate::directory::Directory;
 use crate::output::lock::{ProcessLine, place};
+use crate::process_index::ProcessIndex;
 
 /// Who has the lock now.
 #[derive(Serialize)]
@@ -18,12 +18,12 @@ pub(super) struct Next<'a> {
 }
 
 impl<'a> Next<'a> {
-    pub(super) fn of(now: &'a HeldLock, directory: &'a Directory) -> Self {
+    pub(super) fn of(now: &'a HeldLock, process_index: &'a ProcessIndex) -> Self {
         let holder = now.holder();
-        let (id, known) = (holder.id().to_string(), directory.find(holder.process()));
+        let (id, known) = (holder.id().to_string(), process_index.find(holder.process()));
         let who = holder.request_id().map(|identity| format!("{identity}, ")).unwrap_or_default();
         let words = format!("; next: {who}{}, with the id {id}", place(known));
-        let process = ProcessLine::of(holder.process(), directory);
+        let process = ProcessLine::of(holder.process(), process_index);
         Self { id, request_id: holder.request_id(), process, words }
     }
 }

@@ -3,7 +3,7 @@
 use lockable_runtime::HolderKind;
 
 use crate::arguments::{Connection, Show};
-use crate::commands::look::Look;
+use crate::commands::snapshot::Snapshot;
 use crate::commands::{free, no_lock, watch};
 use crate::connect;
 use crate::failure::Failure;
@@ -20,13 +20,13 @@ pub(crate) async fn show(
             .await;
     }
     let admin = connect::locker(connection)?.admin();
-    let look = Look::at(&admin, &arguments.key).await?;
-    let look = look.ok_or_else(|| free(&admin, connection, &arguments.key))?;
-    let Look { held, queue, directory, .. } = &look;
+    let snapshot = Snapshot::at(&admin, &arguments.key).await?;
+    let snapshot = snapshot.ok_or_else(|| free(&admin, connection, &arguments.key))?;
+    let Snapshot { held, queue, process_index, .. } = &snapshot;
     if json {
-        json::print(&LockLine::new(held, directory).with_queue(queue, directory));
+        json::print(&LockLine::new(held, process_index).with_queue(queue, process_index));
     } else {
-        look.facts().lines().iter().all(|line| write_line(line));
+        snapshot.facts().lines().iter().all(|line| write_line(line));
     }
     if held.holder().kind() == HolderKind::NoLock { Err(no_lock(&arguments.key)) } else { Ok(0) }
 }

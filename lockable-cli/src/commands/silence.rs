@@ -3,8 +3,8 @@
 use lockable_runtime::{Holder, HolderKind};
 
 use crate::arguments::Connection;
-use crate::directory::{Directory, Known};
 use crate::output::lock::place;
+use crate::process_index::{Known, ProcessIndex};
 
 /// The reasons in a sentence, and what it means to take the lock away.
 pub(super) struct Silence {
@@ -13,13 +13,17 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    pub(super) fn of(holder: &Holder, connection: &Connection, directory: &Directory) -> Self {
+    pub(super) fn of(
+        holder: &Holder,
+        connection: &Connection,
+        process_index: &ProcessIndex,
+    ) -> Self {
         let (why, force) = match holder.kind() {
             HolderKind::KeptByMinHold => {
                 ("it has released the lock, which is kept by `min_hold`".to_owned(), KEPT)
             }
             HolderKind::Done => ("its run is done".to_owned(), KEPT),
-            _ => of_process(holder, connection, directory),
+            _ => of_process(holder, connection, process_index),
         };
         Self { why, force }
     }
@@ -28,12 +32,12 @@ impl Silence {
 fn of_process(
     holder: &Holder,
     connection: &Connection,
-    directory: &Directory,
+    process_index: &ProcessIndex,
 ) -> (String, &'static str) {
     let Some(id) = holder.process() else {
         return ("it is another library's lock".to_owned(), AT_WORK);
     };
-    let known = directory.find(Some(id));
+    let known = process_index.find(Some(id));
     let causes = causes(connection);
     match known {
         Known::NotConnected => (NOT_CONNECTED.to_owned(), IF_ALIVE),

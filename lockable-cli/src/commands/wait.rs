@@ -10,16 +10,16 @@ use serde::Serialize;
 
 use crate::arguments::{Await, Connection};
 use crate::clock::{Moment, boot_time};
-use crate::commands::news::News;
+use crate::commands::changes::ChangeFeed;
 use crate::commands::next::{Next, next};
 use crate::commands::{advice, no_lock};
 use crate::connect;
-use crate::directory::Directory;
 use crate::failure::{Failure, code};
 use crate::output::escape::printable;
 use crate::output::lock::holder;
 use crate::output::times::{milliseconds, short};
 use crate::output::{json, note, write_line};
+use crate::process_index::ProcessIndex;
 
 pub(crate) async fn wait(
     connection: &Connection,
@@ -27,11 +27,11 @@ pub(crate) async fn wait(
     json: bool,
 ) -> Result<u8, Failure> {
     let (admin, begun) = (connect::locker(connection)?.admin(), boot_time());
-    let first = Look::at(&admin, &arguments).await?;
+    let first = Waited::at(&admin, &arguments).await?;
     if let (None, Some(advice)) = (&first.held, advice(&admin, connection, &arguments.key)) {
         note(json, &format!("`{}` is the name of one lock; {advice}", arguments.key));
     }
-    let looks = Looks { admin: &admin, arguments: &arguments, json, silent: None };
+    let looks = Waiting { admin: &admin, arguments: &arguments, json, silent: None };
     let (now, end) = looks.until_end(&first, begun).await?;
     let waited = boot_time().since(begun);
     let held = first.held.as_ref().or(now.held.as_ref());
@@ -39,19 +39,19 @@ pub(crate) async fn wait(
         (Some(held), End::Ended) => next(&admin, held).await,
         _ => None,
     };
-    let directory = match &next {
-        Some(_) => Directory::of(&admin).await,
-        None => Directory::unknown(),
+    let process_index = match &next {
+        Some(_) => ProcessIndex::of(&admin).await,
+        None => ProcessIndex::unknown(),
     };
     let key = format!("{}{}", admin.prefix(), arguments.key);
-    let next = next.as_ref().map(|next| Next::of(next, &directory));
+    let next = next.as_ref().map(|next| Next::of(next, &process_index));
     Report { key: &key, name: &arguments.key, held, end, waited, next }.print(json);
     Ok(0)
 }
 
 /// What is under the key, and who waits.
 #[derive(Clone)]
-struct Look {
+struct Waited {
     held: Option<HeldLock>,
     /// How many processes wait, where that counts.
     waiting: usize,
@@ -71,7 +71,7 @@ enum End {
     Kept,
 }
 
-impl Look {
+impl Waited {
     async fn at(admin: &Admin, arguments: &Await) -> Result<Self, LockError> {
         let held = admin.holder(&arguments.key).await?;
         let waiting = match &held {
@@ -110,7 +110,7 @@ impl Look {
 }
 
 /// The looks behind the first one.
-struct Looks<'a> {
+struct Waiting<'a> {
     admin: &'a Admin,
     arguments: &'a Await,
     json: bool,
@@ -118,11 +118,11 @@ struct Looks<'a> {
     silent: Option<Moment>,
 }
 
-impl Looks<'_> {
-    /// Looks until the wait is over; returns what was there at last, and why it is over.
-    async fn until_end(mut self, first: &Look, begun: Moment) -> Result<(Look, End), Failure> {
+impl Waiting<'_> {
+    /// Waiting until the wait is over; returns what was there at last, and why it is over.
+    async fn until_end(mut self, first: &Waited, begun: Moment) -> Result<(Waited, End), Failure> {
         let Self { admin, arguments, .. } = self;
-        let (mut now, mut news) = (first.clone(), None);
+        let (mut now, mut feed) = (first.clone(), None);
         loop {
             if let Some(end) = now.end_of(first.held.as_ref(), arguments.free)? {
                 return Ok((now, end));
@@ -132,12 +132,12 @@ impl Looks<'_> {
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(still_held(arguments, &now, waited));
             }
-            match &mut news {
-                // What has changed meanwhile is seen by a look at once.
-                None => news = Some(News::of(admin, &arguments.key).await),
-                Some(news) => {
-                    let most = if news.are_heard() { now.may_end_within() } else { PAUSE };
-                    news.next(Duration::ZERO, most.min(left.unwrap_or(most))).await;
+            match &mut feed {
+                // What has changed meanwhile is seen by a snapshot at once.
+                None => feed = Some(ChangeFeed::of(admin, &arguments.key).await),
+                Some(feed) => {
+                    let most = if feed.are_heard() { now.may_end_within() } else { PAUSE };
+                    feed.next(Duration::ZERO, most.min(left.unwrap_or(most))).await;
                 }
             }
             now = self.again(now).await?;
@@ -145,8 +145,8 @@ impl Looks<'_> {
     }
 
     /// What is there now. While no server replies, as in a failover, it is what was there before.
-    async fn again(&mut self, before: Look) -> Result<Look, Failure> {
-        match Look::at(self.admin, self.arguments).await {
+    async fn again(&mut self, before: Waited) -> Result<Waited, Failure> {
+        match Waited::at(self.admin, self.arguments).await {
             Ok(look) => {
                 self.silent = None;
                 Ok(look)
@@ -167,7 +167,7 @@ impl Looks<'_> {
     }
 }
 
-fn still_held(arguments: &Await, now: &Look, waited: Duration) -> Failure {
+fn still_held(arguments: &Await, now: &Waited, waited: Duration) -> Failure {
     let waited = short(waited);
     let Some(held) = &now.held else {
         let waiting = now.waiting;

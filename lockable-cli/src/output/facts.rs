@@ -9,13 +9,13 @@ use super::escape::printable;
 use super::lock::{holder, kind, left, place};
 use super::table::Table;
 use super::times::{iso, short, since};
-use crate::directory::{Directory, Known};
+use crate::process_index::{Known, ProcessIndex};
 
-/// A lock, its holder and those who wait, as one look has shown them.
+/// A lock, its holder and those who wait, as one snapshot shows them.
 pub(crate) struct Facts<'a> {
     pub(crate) held: &'a HeldLock,
     pub(crate) queue: &'a [Waiter],
-    pub(crate) directory: &'a Directory,
+    pub(crate) process_index: &'a ProcessIndex,
     /// How far the server's clock is from this machine's, where that is known.
     pub(crate) clocks: Option<Duration>,
 }
@@ -26,19 +26,22 @@ impl Facts<'_> {
             let by = short(by);
             format!("clocks   the server's and this machine's differ by {by}, so `held` may be wrong by as much")
         });
-        let of_holder = of_holder(self.held, self.directory);
-        of_holder.chain(clocks).chain(waiters(self.queue, self.directory)).collect()
+        let of_holder = of_holder(self.held, self.process_index);
+        of_holder.chain(clocks).chain(waiters(self.queue, self.process_index)).collect()
     }
 }
 
-fn of_holder(held: &HeldLock, directory: &Directory) -> impl Iterator<Item = String> + use<> {
+fn of_holder(
+    held: &HeldLock,
+    process_index: &ProcessIndex,
+) -> impl Iterator<Item = String> + use<> {
     let it = held.holder();
     let facts = [
         ("key", held.key().as_str().to_owned()),
         ("holder", holder(it)),
         ("id", it.id().to_string()),
         ("kind", special(it.kind())),
-        ("process", process(it, directory)),
+        ("process", process(it, process_index)),
         ("held", since_when(it)),
         ("left", left(it)),
         ("waiting", held.queued().to_string()),
@@ -52,11 +55,11 @@ fn special(of: HolderKind) -> String {
     if of == HolderKind::Exclusive { String::new() } else { kind(of).to_owned() }
 }
 
-fn process(holder: &Holder, directory: &Directory) -> String {
+fn process(holder: &Holder, process_index: &ProcessIndex) -> String {
     if matches!(holder.kind(), HolderKind::Ticket | HolderKind::Paused) {
         return String::new();
     }
-    let known = directory.find(holder.process());
+    let known = process_index.find(holder.process());
     // Alone, six digits would be taken for a pid.
     let Known::Connected(process) = known else { return place(known) };
     let id = process.id();
@@ -75,7 +78,7 @@ fn since_when(holder: &Holder) -> String {
     }
 }
 
-fn waiters(queue: &[Waiter], directory: &Directory) -> Vec<String> {
+fn waiters(queue: &[Waiter], process_index: &ProcessIndex) -> Vec<String> {
     if queue.is_empty() {
         return Vec::new();
     }
@@ -86,7 +89,7 @@ fn waiters(queue: &[Waiter], directory: &Directory) -> Vec<String> {
         table.add([
             (number + 1).to_string(),
             waiter.request_id().unwrap_or("-").to_owned(),
-            place(directory.find(waiter.process())),
+            place(process_index.find(waiter.process())),
             since.unwrap_or_else(|| "unknown".to_owned()),
             listens.unwrap_or("unknown").to_owned(),
         ]);

@@ -8,7 +8,7 @@ use lockable_runtime::{HeldSince, Holder, HolderKind};
 use serde::Serialize;
 
 use super::times::{iso, milliseconds, short, since};
-use crate::directory::{Directory, Known};
+use crate::process_index::{Known, ProcessIndex};
 
 /// A lock of a listing as JSON. Of a lock that came by the queue, `held_ms` is the most that it can be.
 #[derive(Serialize)]
@@ -52,7 +52,7 @@ pub(crate) struct ProcessLine<'a> {
 }
 
 impl<'a> LockLine<'a> {
-    pub(crate) fn new(lock: &'a HeldLock, directory: &'a Directory) -> Self {
+    pub(crate) fn new(lock: &'a HeldLock, process_index: &'a ProcessIndex) -> Self {
         let holder = lock.holder();
         let held_since = holder.held_since().map(HeldSince::earliest);
         Self {
@@ -61,7 +61,7 @@ impl<'a> LockLine<'a> {
             id: holder.id().to_string(),
             kind: kind(holder.kind()),
             request_id: holder.request_id(),
-            process: ProcessLine::of(holder.process(), directory),
+            process: ProcessLine::of(holder.process(), process_index),
             held_since: held_since.map(iso),
             held_ms: held_since.map(|moment| milliseconds(since(moment))),
             from_queue: matches!(holder.held_since(), Some(HeldSince::NotBefore(_))),
@@ -72,10 +72,14 @@ impl<'a> LockLine<'a> {
         }
     }
 
-    pub(crate) fn with_queue(mut self, queue: &'a [Waiter], directory: &'a Directory) -> Self {
+    pub(crate) fn with_queue(
+        mut self,
+        queue: &'a [Waiter],
+        process_index: &'a ProcessIndex,
+    ) -> Self {
         let line = |waiter: &'a Waiter| WaiterLine {
             request_id: waiter.request_id(),
-            process: ProcessLine::of(waiter.process(), directory),
+            process: ProcessLine::of(waiter.process(), process_index),
             waiting_since: waiter.waiting_since().map(iso),
             waited_ms: waiter.waiting_since().map(|moment| milliseconds(since(moment))),
             listening: waiter.is_listening(),
@@ -87,8 +91,8 @@ impl<'a> LockLine<'a> {
 
 impl<'a> ProcessLine<'a> {
     /// `None` where a lock does not say which process has it.
-    pub(crate) fn of(id: Option<ProcessId>, directory: &'a Directory) -> Option<Self> {
-        let (found, connected) = match directory.find(id) {
+    pub(crate) fn of(id: Option<ProcessId>, process_index: &'a ProcessIndex) -> Option<Self> {
+        let (found, connected) = match process_index.find(id) {
             Known::Connected(process) => (Some(process), Some(true)),
             Known::NotConnected => (None, Some(false)),
             Known::Unknown => (None, None),
@@ -105,11 +109,11 @@ impl<'a> ProcessLine<'a> {
 }
 
 /// The cells of a lock in a list: its name, its holder and its process, how long it is held and lasts, and who waits.
-pub(crate) fn row(lock: &HeldLock, directory: &Directory) -> [String; 6] {
+pub(crate) fn row(lock: &HeldLock, process_index: &ProcessIndex) -> [String; 6] {
     let it = lock.holder();
     let process = match it.kind() {
         HolderKind::Ticket | HolderKind::Paused => "-".to_owned(),
-        _ => place(directory.find(it.process())),
+        _ => place(process_index.find(it.process())),
     };
     [lock.name().to_owned(), holder(it), process, held(it), left(it), lock.queued().to_string()]
 }

@@ -17,12 +17,12 @@ use self::way::Way;
 use crate::arguments::{Connection, Pause};
 use crate::commands::{host, no_lock, user};
 use crate::connect;
-use crate::directory::Directory;
 use crate::failure::{Failure, code};
 use crate::output::escape::printable;
 use crate::output::lock::{LockLine, holder};
 use crate::output::times::short;
 use crate::output::{json, note, write_line};
+use crate::process_index::ProcessIndex;
 
 pub(crate) async fn pause(
     connection: &Connection,
@@ -197,7 +197,7 @@ async fn print(admin: &Admin, names: &[String], json: bool) -> Result<u8, Failur
     for name in names {
         let Some(held) = admin.holder(name).await?.filter(is_paused) else { continue };
         if json {
-            json::print(&LockLine::new(&held, &Directory::unknown()));
+            json::print(&LockLine::new(&held, &ProcessIndex::unknown()));
         } else {
             write_line(&printable(&format!("{name}: {}", holder(held.holder()))));
         }

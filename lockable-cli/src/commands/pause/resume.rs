@@ -9,11 +9,11 @@ use crate::arguments::{Connection, Resume};
 use crate::commands::next::{Next, next};
 use crate::commands::{free, no_lock};
 use crate::connect;
-use crate::directory::Directory;
 use crate::failure::{Failure, code};
 use crate::output::escape::printable;
 use crate::output::lock::holder;
 use crate::output::{json, write_line};
+use crate::process_index::ProcessIndex;
 
 pub(crate) async fn resume(
     connection: &Connection,
@@ -26,11 +26,11 @@ pub(crate) async fn resume(
         // What has ended by itself meanwhile is resumed too.
         let is_own = admin.force_release(held, "resumed").await? == Forced::Released;
         let next = next(&admin, held).await;
-        let directory = match &next {
-            Some(_) => Directory::of(&admin).await,
-            None => Directory::unknown(),
+        let process_index = match &next {
+            Some(_) => ProcessIndex::of(&admin).await,
+            None => ProcessIndex::unknown(),
         };
-        print(held, is_own, next.as_ref().map(|next| Next::of(next, &directory)), json);
+        print(held, is_own, next.as_ref().map(|next| Next::of(next, &process_index)), json);
     }
     Ok(0)
 }

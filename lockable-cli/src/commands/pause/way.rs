@@ -8,9 +8,9 @@ use lockable_runtime::{HolderKind, RequestId};
 
 use super::{PAUSES, is_paused};
 use crate::arguments::Connection;
+use crate::commands::liveness::{self, LivenessCheck};
 use crate::commands::no_lock;
 use crate::commands::release::stopped;
-use crate::commands::second_look::{self, FirstLook};
 use crate::connect;
 use crate::failure::{Failure, code};
 use crate::output::lock::holder;
@@ -54,7 +54,7 @@ impl Way<'_> {
             if is_first || held.as_ref().is_some_and(|held| self.is_own(held)) {
                 return Ok(held);
             }
-            second_look::pause(PAUSE).await;
+            liveness::pause(PAUSE).await;
         }
     }
 
@@ -67,7 +67,7 @@ impl Way<'_> {
         // The first of all permits, which every pause of them has.
         let Some(name) = self.names.iter().take(2).next_back() else { return pending().await };
         loop {
-            second_look::pause(RECHECK).await;
+            liveness::pause(RECHECK).await;
             // The wait itself fails where the server is silent for long.
             if let Ok(Some(held)) = self.admin.holder(name).await
                 && is_paused(&held)
@@ -110,7 +110,7 @@ impl Way<'_> {
     }
 
     async fn ask(&self, held: &HeldLock, grace: Duration) -> Result<(), Failure> {
-        let first = FirstLook::at(held.clone());
+        let first = LivenessCheck::at(held.clone());
         let asked = self.admin.revoke(held, self.reason, grace).await?;
         stopped(self.admin, &first, self.connection, asked, (self.length, self.reason)).await
     }

@@ -7,19 +7,19 @@ use lockable_runtime::{HolderKind, LockError};
 
 use super::outcome::{Outcome, released};
 use crate::arguments::{Connection, Span};
-use crate::commands::second_look::{self, FirstLook, SecondLook};
+use crate::commands::liveness::{self, Liveness, LivenessCheck};
 use crate::commands::silence::{self, Silence};
 use crate::connect;
-use crate::directory::{Directory, Known};
 use crate::failure::{Failure, code};
 use crate::output::shell::quoted;
 use crate::output::times::short;
+use crate::process_index::{Known, ProcessIndex};
 
 /// # Errors
 /// When the holder has the lock still.
 pub(super) async fn answer(
     admin: &Admin,
-    first: &FirstLook,
+    first: &LivenessCheck,
     connection: &Connection,
     asked: Revoked,
     forced: impl FnOnce(&HeldLock) -> String,
@@ -30,8 +30,8 @@ pub(super) async fn answer(
         _ => {}
     }
     let Some(second) = first.again(admin).await? else { return Ok(Outcome::new("changed", None)) };
-    let directory = Directory::of(admin).await;
-    let Advice { why, first, force } = Advice::of(asked, &second, connection, &directory);
+    let process_index = ProcessIndex::of(admin).await;
+    let Advice { why, first, force } = Advice::of(asked, &second, connection, &process_index);
     let (end, forced) = (second.end(), forced(&second.held));
     let first = first.map_or_else(String::new, |first| format!("; {first}"));
     let message = format!("{why}; {end}{first}; {force}: {forced}");
@@ -44,7 +44,7 @@ pub(super) async fn answer(
 /// When the holder has the lock still.
 pub(in crate::commands) async fn stopped(
     admin: &Admin,
-    first: &FirstLook,
+    first: &LivenessCheck,
     connection: &Connection,
     asked: Revoked,
     (length, reason): (Duration, &str),
@@ -69,15 +69,15 @@ struct Advice {
 impl Advice {
     fn of(
         asked: Revoked,
-        second: &SecondLook,
+        second: &Liveness,
         connection: &Connection,
-        directory: &Directory,
+        process_index: &ProcessIndex,
     ) -> Self {
         let holder = second.held.holder();
-        let known = directory.find(holder.process());
-        let silence = || Silence::of(holder, connection, directory);
+        let known = process_index.find(holder.process());
+        let silence = || Silence::of(holder, connection, process_index);
         let end = match known {
-            Known::Connected(process) => Some(second_look::end_of(process)),
+            Known::Connected(process) => Some(liveness::end_of(process)),
             Known::NotConnected | Known::Unknown => None,
         };
         let Revoked::NotReleased { waited } = asked else {

@@ -14,15 +14,15 @@ use super::chosen::{Chosen, Listed, Means};
 use super::outcome::{ENDED, Outcome};
 use super::typed;
 use crate::arguments::{Connection, Release, Span};
+use crate::commands::liveness::LivenessCheck;
 use crate::commands::next::{Next, next};
-use crate::commands::second_look::FirstLook;
 use crate::commands::{HEADINGS, none};
 use crate::connect;
-use crate::directory::Directory;
 use crate::failure::{Failure, code};
 use crate::output::lock::{LockLine, row};
 use crate::output::table::Table;
 use crate::output::{json, note, write_error, write_line};
+use crate::process_index::ProcessIndex;
 
 /// All locks that match are to be released.
 pub(super) async fn of_pattern(
@@ -81,7 +81,7 @@ struct Many<'a> {
 
 /// What a lock's server and its holder have answered.
 enum Answered {
-    Asked(FirstLook, Result<Revoked, LockError>),
+    Asked(LivenessCheck, Result<Revoked, LockError>),
     Forced(HeldLock, Result<Forced, LockError>),
 }
 
@@ -90,12 +90,12 @@ impl Many<'_> {
         if let Some(others) = chosen.others() {
             note(self.json, &others);
         }
-        let directory = Directory::of(self.admin).await;
+        let process_index = ProcessIndex::of(self.admin).await;
         if !self.arguments.yes && chosen.locks.is_empty() && chosen.failed.is_none() {
             return Err(Failure::new("free", code::FREE, "no hold in --ids has its lock still"));
         }
         if !self.arguments.yes {
-            return Err(self.shown(&chosen, means, &directory));
+            return Err(self.shown(&chosen, means, &process_index));
         }
         let mut tally = Tally::default();
         for Listed { key, name, id } in &chosen.ended {
@@ -118,7 +118,7 @@ impl Many<'_> {
             }
             match asked.join_next().await {
                 None => break,
-                Some(Ok(answered)) => self.report(answered, &directory, &mut tally).await,
+                Some(Ok(answered)) => self.report(answered, &process_index, &mut tally).await,
                 Some(Err(error)) => return Err(Failure::internal(error.to_string())),
             }
         }
@@ -134,13 +134,13 @@ impl Many<'_> {
     }
 
     /// Lists what would be released; the failure says how to release it.
-    fn shown(&self, chosen: &Chosen, means: Means, directory: &Directory) -> Failure {
+    fn shown(&self, chosen: &Chosen, means: Means, process_index: &ProcessIndex) -> Failure {
         let mut table = Table::new(HEADINGS);
         for lock in &chosen.locks {
             if self.json {
-                json::print(&LockLine::new(lock, directory));
+                json::print(&LockLine::new(lock, process_index));
             } else {
-                table.add(row(lock, directory));
+                table.add(row(lock, process_index));
             }
         }
         table.flush();
@@ -161,7 +161,7 @@ impl Many<'_> {
     }
 
     /// Says what became of a lock.
-    async fn report(&self, answered: Answered, directory: &Directory, tally: &mut Tally) {
+    async fn report(&self, answered: Answered, process_index: &ProcessIndex, tally: &mut Tally) {
         let (held, outcome) = match answered {
             Answered::Asked(first, Ok(asked)) => {
                 let forced = |held: &HeldLock| self.forced(held);
@@ -179,7 +179,7 @@ impl Many<'_> {
         match outcome {
             Ok(outcome) => {
                 let next = next(self.admin, &held).await;
-                let next = next.as_ref().map(|next| Next::of(next, directory));
+                let next = next.as_ref().map(|next| Next::of(next, process_index));
                 outcome.print(&held, next, self.json);
                 tally.count(outcome.in_summary());
             }
@@ -206,7 +206,7 @@ async fn ended(
         let forced = forced(&admin, &lock, &reason, delay).await;
         return Answered::Forced(lock, forced);
     };
-    let first = FirstLook::at(lock.clone());
+    let first = LivenessCheck::at(lock.clone());
     let asked = admin.revoke(&lock, &reason, grace).await;
     Answered::Asked(first, asked)
 }

@@ -12,13 +12,13 @@ use lockable_runtime::admin::HeldLock;
 pub(super) use self::asking::stopped;
 use self::asking::{answer, force, kept};
 use crate::arguments::{Connection, Release};
+use crate::commands::liveness::LivenessCheck;
 use crate::commands::next::{Next, next};
-use crate::commands::second_look::FirstLook;
 use crate::commands::{free, host, no_lock, user};
 use crate::connect;
-use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::output::lock::holder;
+use crate::process_index::ProcessIndex;
 
 pub(crate) async fn release(
     connection: &Connection,
@@ -49,13 +49,13 @@ pub(crate) async fn release(
     let outcome = if arguments.force || held.holder().kind() == HolderKind::Done {
         force(&admin, &held, &reason, arguments.delay).await?
     } else {
-        let first = FirstLook::at(held.clone());
+        let first = LivenessCheck::at(held.clone());
         let asked = admin.revoke(&held, &reason, arguments.grace.0).await?;
         let forced = |held: &HeldLock| typed::forced(held.holder().id());
         answer(&admin, &first, connection, asked, forced).await?
     };
-    let (next, directory) = (next(&admin, &held).await, Directory::of(&admin).await);
-    outcome.print(&held, next.as_ref().map(|next| Next::of(next, &directory)), json);
+    let (next, process_index) = (next(&admin, &held).await, ProcessIndex::of(&admin).await);
+    outcome.print(&held, next.as_ref().map(|next| Next::of(next, &process_index)), json);
     Ok(0)
 }
 

@@ -1,6 +1,6 @@
-//! What a watch knows of each lock, and what has changed from one look to the next.
+//! What a watch knows of each lock, and what has changed from one snapshot to the next.
 //!
-//! It takes what each look shows and the time of the look, and waits for nothing itself.
+//! It takes each snapshot and its time, and waits for nothing itself.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
@@ -10,14 +10,14 @@ use lockable_runtime::admin::{HeldLock, HolderId, ProcessId, Waiter};
 use lockable_runtime::{HeldSince, HolderKind};
 
 use crate::clock::Moment;
-use crate::commands::second_look::was_renewed;
+use crate::commands::liveness::was_renewed;
 
 /// The locks that were seen, by their names. `T` is what is shown of each.
 pub(super) struct History<T> {
     known: BTreeMap<String, Entry<T>>,
     /// How long a change stays marked.
     glance: Duration,
-    /// What the first look shows was there before the watch.
+    /// What the first snapshot shows was there before the watch.
     is_first: bool,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Entry<T> {
     longest: Option<Duration>,
     change: Change,
     changed_at: Moment,
-    /// Whether the look under way has shown it.
+    /// Whether the snapshot under way has shown it.
     is_seen: bool,
 }
 
-/// What one look shows of a lock, as far as it is compared with the next look.
+/// What one snapshot shows of a lock, as far as it is compared with the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sight {
     pub(super) hold: Hold,
@@ -55,10 +55,10 @@ pub(super) struct Hold {
     foreign: Option<HolderId>,
 }
 
-/// What a look has shown to be different.
+/// What a snapshot shows to be different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// It was there at the first look.
+    /// It was there in the first snapshot.
     Listed,
     New,
     /// Another holder has it, or it is kept or done.
@@ -68,11 +68,11 @@ pub(super) enum Change {
     /// Others wait than before.
     Waiting,
     Gone,
-    /// The look failed in part, so it is not known whether the lock is held.
+    /// The snapshot failed in part, so it is not known whether the lock is held.
     Unseen,
 }
 
-/// How much of the locks a look has shown.
+/// How much of the locks a snapshot shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     Whole,
@@ -112,7 +112,7 @@ impl<T> History<T> {
         Self { known: BTreeMap::new(), glance, is_first: true }
     }
 
-    /// Takes in a lock that the look under way has shown; the output is what is different.
+    /// Takes in a lock that the snapshot under way has shown; the output is what is different.
     pub(super) fn see(&mut self, name: &str, lock: T, sight: Sight, now: Moment) -> Option<Change> {
         let first = if self.is_first { Change::Listed } else { Change::New };
         match self.known.entry(name.to_owned()) {
@@ -128,7 +128,7 @@ impl<T> History<T> {
         }
     }
 
-    /// Ends the look; the output is what is not held any more. What was gone for a glance is forgotten.
+    /// Ends the snapshot; the output is what is not held any more. What was gone for a glance is forgotten.
     pub(super) fn end(&mut self, extent: Extent, now: Moment) -> Vec<&Entry<T>> {
         self.is_first = false;
         let glance = self.glance;
@@ -144,7 +144,7 @@ impl<T> History<T> {
         gone
     }
 
-    /// Whether no look has ended yet.
+    /// Whether no snapshot has ended yet.
     pub(super) fn is_first(&self) -> bool {
         self.is_first
     }
@@ -189,12 +189,12 @@ impl<T> Entry<T> {
         waits_otherwise.then_some(Change::Waiting)
     }
 
-    /// By how much a look may be late on a busy machine. A renewal brings a third of a lease back, which is more.
+    /// By how much a snapshot may be late on a busy machine. A renewal brings a third of a lease back, which is more.
     fn late(&self, looked: Duration) -> Duration {
         (looked / 2).max(self.longest.unwrap_or_default() / 20)
     }
 
-    /// Ends a look; whether it has shown that the lock is not held any more.
+    /// Ends a snapshot; whether it has shown that the lock is not held any more.
     fn ends_unseen(&mut self, extent: Extent, now: Moment) -> bool {
         let is_seen = std::mem::replace(&mut self.is_seen, false);
         let is_gone = self.change == Change::Gone;

@@ -12,15 +12,15 @@ use super::{check_pause, pause_after};
 use crate::arguments::{Connection, Ls, Span};
 use crate::clock::boot_time;
 use crate::commands::kinds::Kinds;
-use crate::commands::second_look::pause;
+use crate::commands::liveness::pause;
 use crate::commands::{locks, none};
 use crate::connect;
-use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::output::lock::{LockLine, order, row};
 use crate::output::progress;
 use crate::output::screen::{Line, Tone};
 use crate::output::table::Table;
+use crate::process_index::ProcessIndex;
 
 /// Watches the locks of a listing until no one reads what it writes.
 pub(crate) async fn listing(
@@ -41,7 +41,7 @@ pub(crate) async fn listing(
         }
 
         // A listing has paused already; the list of connections comes in one piece.
-        pause(pause_after(watch.directory_took, interval)).await;
+        pause(pause_after(watch.process_index_took, interval)).await;
     }
     Ok(0)
 }
@@ -66,8 +66,8 @@ struct Watch<'a> {
     none: String,
     view: View,
     history: History<HeldLock>,
-    directory: Directory,
-    directory_took: Duration,
+    process_index: ProcessIndex,
+    process_index_took: Duration,
     table: Table<8>,
     trouble: Trouble,
     /// How many keys a listing scans, as far as is known.
@@ -85,12 +85,12 @@ impl<'a> Watch<'a> {
         none: String,
         view: View,
     ) -> Result<Self, Failure> {
-        let directory = Directory::first_of(&admin).await?;
+        let process_index = ProcessIndex::first_of(&admin).await?;
         // Who cannot count keys may list locks all the same.
         let keys = admin.count().await.unwrap_or_default();
         let history = History::new(view.glance());
         let (table, trouble) = (Table::new(HEADINGS), Trouble::default());
-        let directory_took = Duration::ZERO;
+        let process_index_took = Duration::ZERO;
         Ok(Self {
             admin,
             arguments,
@@ -98,8 +98,8 @@ impl<'a> Watch<'a> {
             none,
             view,
             history,
-            directory,
-            directory_took,
+            process_index,
+            process_index_took,
             table,
             trouble,
             keys,
@@ -121,7 +121,7 @@ impl<'a> Watch<'a> {
         }
         let mut is_read = true;
         for gone in self.history.end(extent, boot_time()) {
-            let line = LockLine::new(&gone.lock, &self.directory);
+            let line = LockLine::new(&gone.lock, &self.process_index);
             is_read = is_read && self.view.event(Change::Gone, line);
         }
         Ok(is_read && self.show(None))
@@ -130,10 +130,10 @@ impl<'a> Watch<'a> {
     /// Which processes there are. Where no server replies to that, a listing would wait as long.
     async fn connections(&mut self) -> Result<Extent, Failure> {
         let begun = boot_time();
-        let found = Directory::first_of(&self.admin).await;
-        self.directory_took = boot_time().since(begun);
+        let found = ProcessIndex::first_of(&self.admin).await;
+        self.process_index_took = boot_time().since(begun);
         match found {
-            Ok(directory) => self.directory = directory,
+            Ok(process_index) => self.process_index = process_index,
             Err(error) => {
                 self.note(error)?;
                 return Ok(Extent::Part);
@@ -180,7 +180,7 @@ impl<'a> Watch<'a> {
     }
 
     /// # Errors
-    /// Where no look has shown anything yet: a wrong password stays wrong.
+    /// Where no snapshot has shown anything yet: a wrong password stays wrong.
     fn note(&mut self, error: LockError) -> Result<(), Failure> {
         if self.history.is_first() && self.history.entries().next().is_none() {
             return Err(error.into());
@@ -194,7 +194,8 @@ impl<'a> Watch<'a> {
         }
         let sight = Sight::of(lock, Vec::new());
         let change = self.history.see(lock.name(), lock.clone(), sight, boot_time());
-        change.is_none_or(|change| self.view.event(change, LockLine::new(lock, &self.directory)))
+        change
+            .is_none_or(|change| self.view.event(change, LockLine::new(lock, &self.process_index)))
     }
 
     /// Shows what is known; while a listing lasts, also how far it is.
@@ -207,7 +208,7 @@ impl<'a> Watch<'a> {
         let tones = entries.iter().map(|entry| mark(entry.change()).1);
         let tones: Vec<_> = [Tone::Plain].into_iter().chain(tones).collect();
         for entry in &entries {
-            self.table.add(cells(entry, &self.directory));
+            self.table.add(cells(entry, &self.process_index));
         }
         let held = entries.iter().filter(|entry| entry.change() != Change::Gone).count();
         let is_empty = entries.is_empty();
@@ -228,9 +229,9 @@ impl<'a> Watch<'a> {
     }
 }
 
-fn cells(entry: &Entry<HeldLock>, directory: &Directory) -> [String; 8] {
+fn cells(entry: &Entry<HeldLock>, process_index: &ProcessIndex) -> [String; 8] {
     let (now, (mark, _)) = (boot_time(), mark(entry.change()));
-    let [name, holder, process, held, _, waiting] = row(&entry.lock, directory);
+    let [name, holder, process, held, _, waiting] = row(&entry.lock, process_index);
     let of_hold = match entry.change() {
         Change::Gone => ["", "gone", "", ""].map(str::to_owned),
         _ => [held, left(entry, now), waiting, bar(entry, now)],

@@ -1,4 +1,4 @@
-//! `lockable show --watch`: one look at a lock after the other, and at once where the server reports a change.
+//! `lockable show --watch`: one snapshot of a lock after the other, and at once where the server reports a change.
 
 use lockable_runtime::admin::Admin;
 
@@ -7,9 +7,9 @@ use super::view::{MARKS, Trouble, View, bar, left, mark, time};
 use super::{SHORTEST, check_pause, pause_after};
 use crate::arguments::{Connection, Span};
 use crate::clock::boot_time;
+use crate::commands::changes::ChangeFeed;
 use crate::commands::free;
-use crate::commands::look::Look;
-use crate::commands::news::News;
+use crate::commands::snapshot::Snapshot;
 use crate::connect;
 use crate::failure::Failure;
 use crate::output::lock::LockLine;
@@ -29,7 +29,7 @@ pub(crate) async fn lock(
     let free = free(&admin, connection, key).message().to_owned();
     // No second connection is tried where no server replies.
     admin.holder(key).await?;
-    let mut news = News::of(&admin, key).await;
+    let mut feed = ChangeFeed::of(&admin, key).await;
     let mut watch = Watch { admin: &admin, key, free, view, history, trouble: Trouble::default() };
     loop {
         let begun = boot_time();
@@ -37,7 +37,7 @@ pub(crate) async fn lock(
             return Ok(0);
         }
         let took = boot_time().since(begun);
-        news.next(pause_after(took, SHORTEST), pause_after(took, interval)).await;
+        feed.next(pause_after(took, SHORTEST), pause_after(took, interval)).await;
     }
 }
 
@@ -47,17 +47,17 @@ struct Watch<'a> {
     /// What is said while no one has the lock.
     free: String,
     view: View,
-    history: History<Look>,
+    history: History<Snapshot>,
     trouble: Trouble,
 }
 
 impl Watch<'_> {
     /// `false` where no one reads what is different.
     async fn look(&mut self) -> Result<bool, Failure> {
-        let (extent, is_read) = match Look::at(self.admin, self.key).await {
-            Ok(look) => {
+        let (extent, is_read) = match Snapshot::at(self.admin, self.key).await {
+            Ok(snapshot) => {
                 self.trouble.end(&self.view);
-                (Extent::Whole, look.is_none_or(|look| self.see(look)))
+                (Extent::Whole, snapshot.is_none_or(|snapshot| self.see(snapshot)))
             }
             Err(error) if self.history.is_first() => return Err(error.into()),
             Err(error) => {
@@ -72,9 +72,9 @@ impl Watch<'_> {
         Ok(is_read && self.show())
     }
 
-    fn see(&mut self, look: Look) -> bool {
-        let sight = Sight::of(&look.held, look.queue.clone());
-        let change = self.history.see(self.key, look, sight, boot_time());
+    fn see(&mut self, snapshot: Snapshot) -> bool {
+        let sight = Sight::of(&snapshot.held, snapshot.queue.clone());
+        let change = self.history.see(self.key, snapshot, sight, boot_time());
         let entry = self.history.entries().next();
         let event = change.zip(entry);
         event.is_none_or(|(change, entry)| self.view.event(change, entry.lock.line()))
@@ -95,14 +95,14 @@ impl Watch<'_> {
     }
 }
 
-impl Look {
+impl Snapshot {
     fn line(&self) -> LockLine<'_> {
-        LockLine::new(&self.held, &self.directory).with_queue(&self.queue, &self.directory)
+        LockLine::new(&self.held, &self.process_index).with_queue(&self.queue, &self.process_index)
     }
 }
 
 /// The facts, with the marks of what is different and the bar behind what is left.
-fn lines(entry: &Entry<Look>) -> Vec<Line> {
+fn lines(entry: &Entry<Snapshot>) -> Vec<Line> {
     let (now, change, (sign, tone)) = (boot_time(), entry.change(), mark(entry.change()));
     let (of_rest, of_holder) = if change == Change::Renewed { (sign, "") } else { ("", sign) };
     let line = |text: String| match text.split_once(' ') {

@@ -47,7 +47,7 @@ pub(super) fn check_pause(pause: Span) -> Result<Duration, Failure> {
     Ok(pause.0)
 }
 
-/// The pause behind a look that took so long: a look takes a fifth of the server's time at most, as a listing does.
+/// The pause behind a snapshot that took so long: a snapshot takes a fifth of the server's time at most, as a listing does.
 fn pause_after(took: Duration, pause: Duration) -> Duration {
     pause.max(took.saturating_mul(4).min(LONGEST))
 }

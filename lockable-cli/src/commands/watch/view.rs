@@ -33,7 +33,7 @@ impl View {
         Screen::of_terminal().map_or(Self::Text, Self::Terminal)
     }
 
-    /// How long a change stays marked. A text shows it once, in the look that has found it.
+    /// How long a change stays marked. A text shows it once, in the snapshot that has found it.
     pub(super) fn glance(&self) -> Duration {
         match self {
             Self::Terminal(_) => GLANCE,
@@ -71,7 +71,7 @@ impl View {
     }
 }
 
-/// When to show how far a long look is.
+/// When to show how far a long snapshot is.
 pub(super) async fn due(last: Instant) {
     tokio::time::sleep_until(last + FRAME).await;
 }
@@ -84,7 +84,7 @@ struct Event<'a> {
     lock: LockLine<'a>,
 }
 
-/// For programs. That a look has failed is an error and no change.
+/// For programs. That a snapshot has failed is an error and no change.
 fn name(change: Change) -> Option<&'static str> {
     match change {
         Change::Listed => Some("listed"),
@@ -128,7 +128,7 @@ pub(super) fn time() -> String {
     format!("{}Z", moment.get(11..19).unwrap_or_default())
 }
 
-/// Why the last look has failed, if it has.
+/// Why the last snapshot has failed, if it has.
 #[derive(Default)]
 pub(super) struct Trouble(Option<(String, Moment)>);
 
@@ -150,7 +150,7 @@ impl Trouble {
         Ok(())
     }
 
-    /// A look has succeeded.
+    /// A snapshot has succeeded.
     pub(super) fn end(&mut self, view: &View) {
         if self.0.take().is_some() {
             view.note("all servers reply again");
@@ -183,7 +183,7 @@ impl View {
 /// A change has to be seen by someone who looks at another line.
 const GLANCE: Duration = Duration::from_secs(3);
 
-/// How often a picture is drawn while a look lasts.
+/// How often a picture is drawn while a snapshot lasts.
 const FRAME: Duration = Duration::from_secs(1);
 
 const STEPS: usize = 10;

@@ -1,33 +1,33 @@
-//! One look at one lock, with everything that is shown of it.
+//! A snapshot of one lock, with everything that is shown of it.
 
 use std::time::Duration;
 
 use lockable_runtime::LockError;
 use lockable_runtime::admin::{Admin, HeldLock, Waiter};
 
-use crate::directory::Directory;
+use crate::process_index::ProcessIndex;
 
 use crate::output::facts::Facts;
 
-pub(super) struct Look {
+pub(super) struct Snapshot {
     pub(super) held: HeldLock,
     pub(super) queue: Vec<Waiter>,
-    pub(super) directory: Directory,
+    pub(super) process_index: ProcessIndex,
     pub(super) clocks: Option<Duration>,
 }
 
-impl Look {
+impl Snapshot {
     /// `None` where no one has the lock.
     pub(super) async fn at(admin: &Admin, key: &str) -> Result<Option<Self>, LockError> {
         let Some(held) = admin.holder(key).await? else { return Ok(None) };
-        let (queue, directory) = (admin.queue(key).await?, Directory::of(admin).await);
+        let (queue, process_index) = (admin.queue(key).await?, ProcessIndex::of(admin).await);
         // A server that does not say its time is no failure.
         let clocks = admin.clock_difference().await.ok().flatten();
-        Ok(Some(Self { held, queue, directory, clocks }))
+        Ok(Some(Self { held, queue, process_index, clocks }))
     }
 
     pub(super) fn facts(&self) -> Facts<'_> {
-        let Self { held, queue, directory, clocks } = self;
-        Facts { held, queue, directory, clocks: *clocks }
+        let Self { held, queue, process_index, clocks } = self;
+        Facts { held, queue, process_index, clocks: *clocks }
     }
 }

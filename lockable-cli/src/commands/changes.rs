@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use lockable_runtime::admin::{Admin, Changes};
 
-use super::second_look::pause;
+use super::liveness::pause;
 
 /// What is heard of one lock.
-pub(super) struct News<'a> {
+pub(super) struct ChangeFeed<'a> {
     admin: &'a Admin,
     key: &'a str,
     changes: Reported,
@@ -21,19 +21,19 @@ enum Reported {
     Never,
 }
 
-impl<'a> News<'a> {
+impl<'a> ChangeFeed<'a> {
     /// Whatever changes from now on is heard of, where the server reports it.
     pub(super) async fn of(admin: &'a Admin, key: &'a str) -> Self {
-        let mut news = Self { admin, key, changes: Reported::NotNow };
-        news.open().await;
-        news
+        let mut feed = Self { admin, key, changes: Reported::NotNow };
+        feed.open().await;
+        feed
     }
 
     async fn open(&mut self) {
         self.changes = match self.admin.changes(self.key).await {
             Ok(Some(changes)) => Reported::By(changes),
             Ok(None) => Reported::Never,
-            // A look says so.
+            // A snapshot says so.
             Err(_) => Reported::NotNow,
         };
     }

@@ -1,4 +1,4 @@
-//! A second look at a hold that stays: whether it was renewed meanwhile, and when it ends by itself.
+//! The liveness check of a hold: whether it was renewed meanwhile, and when it ends by itself.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::failure::Failure;
 use crate::output::times::short;
 
 /// A hold, and when it was looked at.
-pub(super) struct FirstLook {
+pub(super) struct LivenessCheck {
     pub(super) held: HeldLock,
     at: Moment,
 }
 
 /// What became of it.
-pub(super) struct SecondLook {
+pub(super) struct Liveness {
     pub(super) held: HeldLock,
     seen: Seen,
 }
@@ -29,14 +29,14 @@ struct Seen {
     was_renewed: bool,
 }
 
-impl FirstLook {
+impl LivenessCheck {
     /// The hold as the server has just shown it.
     pub(super) fn at(held: HeldLock) -> Self {
         Self { held, at: boot_time() }
     }
 
     /// Looks again, a second after the first look at the earliest; `None` where the hold is over.
-    pub(super) async fn again(&self, admin: &Admin) -> Result<Option<SecondLook>, Failure> {
+    pub(super) async fn again(&self, admin: &Admin) -> Result<Option<Liveness>, Failure> {
         if self.held.holder().kind() == HolderKind::Exclusive {
             pause(LONG_ENOUGH.saturating_sub(boot_time().since(self.at))).await;
         }
@@ -46,12 +46,12 @@ impl FirstLook {
         let now = now.filter(|now| now.holder().id() == before.id());
         Ok(now.map(|held| {
             let seen = Seen::of(before.remaining(), held.holder().remaining(), looked);
-            SecondLook { held, seen }
+            Liveness { held, seen }
         }))
     }
 }
 
-impl SecondLook {
+impl Liveness {
     /// When the lock ends by itself, and what of its lease is known.
     pub(super) fn end(&self) -> String {
         // Only its process renews it, and another library's way to do so is unknown.

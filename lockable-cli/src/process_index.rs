@@ -4,7 +4,7 @@ use lockable_runtime::admin::{Admin, Process, ProcessId};
 use lockable_runtime::{LockError, LockErrorKind};
 
 /// The processes that are connected, if the server says so.
-pub(crate) struct Directory(Option<Vec<Process>>);
+pub(crate) struct ProcessIndex(Option<Vec<Process>>);
 
 /// What is known of one.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub(crate) enum Known<'a> {
     Unknown,
 }
 
-impl Directory {
+impl ProcessIndex {
     /// A user without the right to see it, or a service that hides it, is no failure.
     pub(crate) async fn of(admin: &Admin) -> Self {
         Self(admin.processes().await.ok())
