@@ -11,7 +11,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "simulation",
-        "mod summary probe worker order faults in_parts client subscription process connection world news \
+        "mod summary trial worker order faults in_parts client subscription process connection world news \
          server rules held call life history mix slot_owners keys dice panics",
     ),
     ("attribute", "mod answers values returned"),
