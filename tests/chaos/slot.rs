@@ -13,7 +13,7 @@ use crate::record::{Record, boot_time};
 pub(crate) struct Slot {
     kind: Kind,
     /// What is between the process and its servers.
-    doors: Vec<Proxy>,
+    stub_nodes: Vec<Proxy>,
     url: String,
     resource: String,
     journal: String,
@@ -52,7 +52,7 @@ impl Kind {
 impl Slot {
     pub(crate) fn new(
         kind: Kind,
-        doors: Vec<Proxy>,
+        stub_nodes: Vec<Proxy>,
         url: String,
         resource: String,
         folder: &Path,
@@ -60,15 +60,15 @@ impl Slot {
     ) -> Self {
         let journal = folder.join(format!("history.{}", kind.name())).display().to_string();
         let process = Mutex::new(Process { dice: Dice::new(seed), peer: None });
-        Self { kind, doors, url, resource, journal, process }
+        Self { kind, stub_nodes, url, resource, journal, process }
     }
 
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
-    pub(crate) fn doors(&self) -> &[Proxy] {
-        &self.doors
+    pub(crate) fn stub_nodes(&self) -> &[Proxy] {
+        &self.stub_nodes
     }
 
     /// Starts its process, or lets the one that rests work again.
@@ -125,7 +125,7 @@ impl Slot {
     }
 
     pub(crate) fn connections(&self) -> usize {
-        self.doors.iter().map(Proxy::open).sum()
+        self.stub_nodes.iter().map(Proxy::open).sum()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -43,8 +43,8 @@ impl World {
         let mut dice = Dice::new(seed);
         let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Program || has_program());
         let slots = kinds.map(|kind| {
-            let (doors, url) = servers.doors();
-            Slot::new(kind, doors, url, resource.url(), folder, dice.below(u64::MAX))
+            let (stub_nodes, url) = servers.stub_nodes();
+            Slot::new(kind, stub_nodes, url, resource.url(), folder, dice.below(u64::MAX))
         });
         let slots = slots.collect();
         let record = Record::create(folder);
@@ -77,22 +77,22 @@ impl Servers {
     }
 
     /// What leads one process to the servers.
-    fn doors(&self) -> (Vec<Proxy>, String) {
+    fn stub_nodes(&self) -> (Vec<Proxy>, String) {
         match self {
             Self::One(address) => {
-                let door = Proxy::start(address.primary());
-                let url = door.url();
-                (vec![door], url)
+                let stub_node = Proxy::start(address.primary());
+                let url = stub_node.url();
+                (vec![stub_node], url)
             }
             Self::Sentinels(group) => {
-                let doors = group.all_doors();
-                let url = group.url_through(&doors);
-                (doors, url)
+                let stub_nodes = group.all_stub_nodes();
+                let url = group.url_through(&stub_nodes);
+                (stub_nodes, url)
             }
             Self::Cluster(cluster) => {
-                let doors = cluster.doors();
-                let url = cluster.url_through(&doors);
-                (doors, url)
+                let stub_nodes = cluster.stub_nodes();
+                let url = cluster.url_through(&stub_nodes);
+                (stub_nodes, url)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use lockable_runtime::LockErrorKind;
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::{Answer, Cue, Doors, Server, wait};
+use lockable_tests::{Answer, Cue, Server, StubNodes, wait};
 
 use crate::reconnection::cut_behind_its_request;
 use crate::releases::{self, Call, MANY, all_are_freed, all_are_released, begun, held, key, name};
@@ -118,10 +118,10 @@ async fn many_calls_survive_forgotten_scripts() {
 #[tokio::test]
 async fn a_server_that_forgets_its_scripts_is_connected_to() {
     let server = Server::start();
-    let door = Doors::before(&server);
+    let stub_node = StubNodes::before(&server);
     let unknown = Answer::error("NOSCRIPT No matching script. Please use EVAL.");
-    door.answer(0, Cue::of(["EVALSHA"]), unknown);
-    let locker = ample(&door.url_of(0)).connect().await.unwrap();
+    stub_node.answer(0, Cue::of(["EVALSHA"]), unknown);
+    let locker = ample(&stub_node.url_of(0)).connect().await.unwrap();
     pair(&locker).await;
 }
 

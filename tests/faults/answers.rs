@@ -1,6 +1,6 @@
 //! What follows from each answer that a node of a cluster can give, in each place.
 //!
-//! Doors in front of two servers, which have all slots each, give the answers.
+//! Stub nodes in front of two servers, which have all slots each, give the answers.
 
 mod calls;
 mod given;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker, LockerBuilder};
 use lockable_tests::sections::is_clean;
-use lockable_tests::{Answer, Cue, Doors, Proxy, Server, wait};
+use lockable_tests::{Answer, Cue, Proxy, Server, StubNodes, wait};
 use tokio::task::JoinSet;
 
 use crate::support::{KEY, LIMIT, LONG, connect_ample, patient};
@@ -70,12 +70,12 @@ async fn a_confirmation_waits_for_a_write_of_its_own() {
 #[tokio::test]
 async fn a_silent_confirmation_costs_its_connection_alone() {
     let pair = Pair::start();
-    let doors = Doors::before(&pair.primary);
-    let builder = confirmed(&doors.url_of(0)).command_deadline(Duration::from_secs(1));
+    let stub_nodes = StubNodes::before(&pair.primary);
+    let builder = confirmed(&stub_nodes.url_of(0)).command_deadline(Duration::from_secs(1));
     let locker = builder.connect().await.unwrap();
     let is_held = async || locker.lock("k").acquire().await.is_ok();
     wait::until_async(LIMIT, is_held).await;
-    doors.answer(0, Cue::of(["WAIT"]).times(1), Answer::Silence);
+    stub_nodes.answer(0, Cue::of(["WAIT"]).times(1), Answer::Silence);
     assert!(!is_held().await);
     // Until the connection is given up, after two deadlines, each try is in vain.
     wait::until_async(LIMIT, is_held).await;

@@ -25,7 +25,7 @@ pub(crate) struct Caller<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ended {
     pub(crate) held: u64,
-    /// Those of the locker that no door is before.
+    /// Those of the locker that no stub node is before.
     pub(crate) beside: u64,
     pub(crate) failed: u64,
 }
@@ -183,7 +183,7 @@ impl Caller<'_> {
 
 const HOLD: Duration = Duration::from_millis(10);
 
-/// The leases of the locker behind the door: what garbled replies leave behind is over then.
+/// The leases of the locker behind the stub node: what garbled replies leave behind is over then.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 #[expect(clippy::disallowed_methods, reason = "how long a lock is held is real time")]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker, LockerBuilder};
-use lockable_tests::{Admin, Dice, Disorder, Doors, Server, Share, cluster, wait};
+use lockable_tests::{Admin, Dice, Disorder, Server, Share, StubNodes, cluster, wait};
 use tokio::time::timeout;
 
 use crate::board::Board;
@@ -124,10 +124,10 @@ impl Plan {
 
 /// What a case has.
 struct Scene {
-    doors: Doors,
+    stub_nodes: StubNodes,
     admin: Admin,
     board: Board,
-    /// Behind the door, and beside it.
+    /// Behind the stub node, and beside it.
     locker: Locker,
     other: Locker,
     prefix: String,
@@ -140,10 +140,10 @@ pub(crate) async fn run(world: Arc<World>, seed: u64) -> Result<Outcome, String>
     let plan = Plan::of(seed);
     let scene = Scene::open(&world, &plan).await?;
     if !plan.is_calm {
-        scene.doors.garble(seed, plan.share, &plan.kinds);
+        scene.stub_nodes.garble(seed, plan.share, &plan.kinds);
     }
     let (ended, [forged, woken]) = scene.work(&plan).await;
-    let garbled = scene.doors.end_garbling();
+    let garbled = scene.stub_nodes.end_garbling();
     scene.is_served().await?;
     scene.is_clean().await?;
     scene.sweep();
@@ -161,13 +161,13 @@ pub(crate) async fn run(world: Arc<World>, seed: u64) -> Result<Outcome, String>
 
 impl Scene {
     async fn open(world: &World, plan: &Plan) -> Result<Self, String> {
-        let (doors, server) = if plan.is_cluster {
-            (Doors::open(&world.nodes), &world.nodes[0])
+        let (stub_nodes, server) = if plan.is_cluster {
+            (StubNodes::open(&world.nodes), &world.nodes[0])
         } else {
-            (Doors::before(&world.server), &world.server)
+            (StubNodes::before(&world.server), &world.server)
         };
         let (prefix, namespace) = (format!("{{h{}}}", plan.seed), format!("n{}", plan.seed));
-        let base = if plan.is_cluster { doors.url() } else { doors.url_of(0) };
+        let base = if plan.is_cluster { stub_nodes.url() } else { stub_nodes.url_of(0) };
         let builder = |url: String| Locker::builder().url(url).prefix("").namespace(&namespace);
         let locker = builder(format!("{base}{}", plan.protocol));
         let locker = if plan.is_calm {
@@ -185,7 +185,7 @@ impl Scene {
         let other = builder(url).command_deadline(LIMIT).connect_deadline(LIMIT);
         let other = connect(other, true).await?;
         let (admin, board) = (server.admin(), Board::new(plan.is_calm));
-        Ok(Self { doors, admin, board, locker, other, prefix, namespace })
+        Ok(Self { stub_nodes, admin, board, locker, other, prefix, namespace })
     }
 
     /// Calls and forges; gives what became of the calls, and how many messages were received.

@@ -2,7 +2,7 @@
 //!
 //! Goal: a panic, a call that hangs, memory that grows, a lock that no server has given, a lease that a message ends, or a
 //! locker that is of no use afterwards.
-//! Method: each case has a locker behind a door, and one that is not. Both work on a few locks. The door garbles
+//! Method: each case has a locker behind a stub node, and one that is not. Both work on a few locks. The stub node garbles
 //! replies and messages, and another client publishes forged and garbage messages, all as the case's seed says. In some
 //! cases nothing is garbled: there no call fails, whatever wake-ups are forged. In others, everything that is garbled can
 //! be told from what a server sends: no body runs there without its lock. In the rest, that is counted only: whose replies

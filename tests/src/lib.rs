@@ -7,7 +7,7 @@
 //! - [`Sentinels`] is a primary with its replicas and those who watch over it.
 //! - [`Proxy`] is between a client and a server; it counts what passes and can hold it back.
 //! - [`Spreader`] is a proxy that makes one server of several, each with a part of the keys.
-//! - [`Doors`] are in front of servers, and answer what nodes of a cluster answer.
+//! - [`StubNodes`] are in front of servers, and answer what nodes of a cluster answer.
 //! - [`Peer`] is another process that the test talks with.
 //! - [`Program`] is a process that does all its work by itself, and ends.
 //! - [`Dice`] makes choices that a seed determines.
@@ -35,7 +35,6 @@ pub mod wait;
 mod admin;
 mod busy;
 mod dice;
-mod doors;
 mod peer;
 mod program;
 mod proxy;
@@ -45,6 +44,7 @@ mod server;
 mod shared;
 mod skip;
 mod spreader;
+mod stub_nodes;
 mod tls;
 
 mod port;
@@ -56,7 +56,6 @@ pub use admin::Admin;
 pub use busy::unless_busy;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use dice::Dice;
-pub use doors::{Answer, Cue, Disorder, Doors, Garble, Hold, Host, Share};
 pub use peer::Peer;
 pub use program::Program;
 pub use proxy::{Proxy, traffic::ConnectionTraffic};
@@ -66,4 +65,5 @@ pub use sentinels::{Sentinels, SentinelsBuilder, Switches};
 pub use server::{Server, ServerBuilder};
 pub use shared::Shared;
 pub use spreader::Spreader;
+pub use stub_nodes::{Answer, Cue, Disorder, Garble, Hold, Host, Share, StubNodes};
 pub use tls::{Identity, Tls};

@@ -8,7 +8,7 @@ use lockable_tests::cluster::slot;
 use lockable_tests::{Cluster, Dice, Sentinels, Server, wait};
 
 use super::Effect;
-use super::servers::doors;
+use super::servers::stub_nodes;
 use crate::nap;
 use crate::record::boot_time;
 use crate::world::{LOCKS, Servers, World, quiet_lock, time};
@@ -119,12 +119,12 @@ pub(super) fn fail_over_in_move(world: &World, dice: &mut Dice) -> Effect {
     cluster.begin_move(slot(lock), to);
     // A call has sent half of its commands when the master is another one.
     let latency = dice.millis(20..60);
-    doors(world).for_each(|door| door.delay(latency));
+    stub_nodes(world).for_each(|stub_node| stub_node.delay(latency));
     nap(dice.millis(400..700));
     let new = cluster.take_over(lock);
     let lost = time(new);
     nap(dice.millis(200..600));
-    doors(world).for_each(|door| door.delay(Duration::ZERO));
+    stub_nodes(world).for_each(|stub_node| stub_node.delay(Duration::ZERO));
     if !cluster.forget_move(slot(lock), new, to) {
         cluster.wait_until_healthy();
         end_move(cluster, slot(lock));
@@ -142,7 +142,7 @@ pub(super) fn give_up_move(world: &World, dice: &mut Dice) -> Effect {
     let master = cluster.master_of(quiet_lock());
     let (admin, to) = (master.admin(), another_master(cluster, master, dice));
     let latency = dice.millis(10..30);
-    doors(world).for_each(|door| door.delay(latency));
+    stub_nodes(world).for_each(|stub_node| stub_node.delay(latency));
     cluster.begin_move(slot(quiet_lock()), to);
     nap(latency * 8);
     admin.command::<()>(&["CLIENT", "PAUSE", "60000", "WRITE"]);
@@ -150,7 +150,7 @@ pub(super) fn give_up_move(world: &World, dice: &mut Dice) -> Effect {
     nap(latency * 5);
     let lost = time(master);
     cluster.give_up_move(slot(quiet_lock()));
-    doors(world).for_each(|door| door.delay(Duration::ZERO));
+    stub_nodes(world).for_each(|stub_node| stub_node.delay(Duration::ZERO));
     Effect { felt: LEASE, lost: Some(lost) }
 }
 

@@ -26,12 +26,12 @@ pub(super) fn kill(world: &World, dice: &mut Dice) -> Duration {
 }
 
 pub(super) fn cut(world: &World, dice: &mut Dice) -> Duration {
-    each_door(world, dice, Proxy::cut);
+    each_stub_node(world, dice, Proxy::cut);
     LEASE
 }
 
 pub(super) fn cut_in_reply(world: &World, dice: &mut Dice) -> Duration {
-    each_door(world, dice, Proxy::cut_off);
+    each_stub_node(world, dice, Proxy::cut_off);
     LEASE
 }
 
@@ -49,7 +49,12 @@ pub(super) fn hold_messages(world: &World, dice: &mut Dice) -> Duration {
 
 pub(super) fn delay(world: &World, dice: &mut Dice) -> Duration {
     let latency = dice.millis(1..300);
-    during(world, dice, |door| door.delay(latency), |door| door.delay(Duration::ZERO))
+    during(
+        world,
+        dice,
+        |stub_node| stub_node.delay(latency),
+        |stub_node| stub_node.delay(Duration::ZERO),
+    )
 }
 
 fn during(
@@ -58,28 +63,28 @@ fn during(
     begin: impl Fn(&Proxy),
     end: impl Fn(&Proxy),
 ) -> Duration {
-    let doors = doors(world, dice);
-    for door in &doors {
-        begin(door);
+    let stub_nodes = stub_nodes(world, dice);
+    for stub_node in &stub_nodes {
+        begin(stub_node);
     }
     let is_long = dice.is_one_of(4);
     nap(dice.millis(if is_long { 800..1_800 } else { 20..400 }));
-    for door in &doors {
-        end(door);
+    for stub_node in &stub_nodes {
+        end(stub_node);
     }
     LEASE
 }
 
-fn each_door(world: &World, dice: &mut Dice, strike: impl Fn(&Proxy)) {
-    doors(world, dice).into_iter().for_each(strike);
+fn each_stub_node(world: &World, dice: &mut Dice, strike: impl Fn(&Proxy)) {
+    stub_nodes(world, dice).into_iter().for_each(strike);
 }
 
 /// All ways of a process, or one of those that it uses.
-fn doors<'a>(world: &'a World, dice: &mut Dice) -> Vec<&'a Proxy> {
+fn stub_nodes<'a>(world: &'a World, dice: &mut Dice) -> Vec<&'a Proxy> {
     let slot = slot(world, dice);
-    let used: Vec<_> = slot.doors().iter().filter(|door| door.open() > 0).collect();
+    let used: Vec<_> = slot.stub_nodes().iter().filter(|stub_node| stub_node.open() > 0).collect();
     let is_one = dice.is_one_of(2) && !used.is_empty();
-    if is_one { vec![dice.pick(&used)] } else { slot.doors().iter().collect() }
+    if is_one { vec![dice.pick(&used)] } else { slot.stub_nodes().iter().collect() }
 }
 
 fn slot<'a>(world: &'a World, dice: &mut Dice) -> &'a Slot {

@@ -106,16 +106,16 @@ pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Effect {
     // With clocks further apart, no grant could seem to be one that an answer of the other server dates.
     address.catch_up();
     address.advance_standby(dice.millis(50..150));
-    doors(world).for_each(|door| door.redirect(new));
+    stub_nodes(world).for_each(|stub_node| stub_node.redirect(new));
     old_admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     // A subscription is opened again after a pause.
     nap(dice.millis(150..300));
     let latency = dice.millis(150..300);
-    let mut far: Vec<_> = doors(world).collect();
+    let mut far: Vec<_> = stub_nodes(world).collect();
     dice.shuffle(&mut far);
     far.truncate(far.len() / 2);
-    for door in &far {
-        door.delay(latency);
+    for stub_node in &far {
+        stub_node.delay(latency);
     }
     old_admin.wait_for_replica();
     new_admin.promote();
@@ -123,8 +123,8 @@ pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Effect {
     let lost = time(new);
     address.swap();
     nap(dice.millis(400..800));
-    for door in &far {
-        door.delay(Duration::ZERO);
+    for stub_node in &far {
+        stub_node.delay(Duration::ZERO);
     }
     Effect { felt: LEASE, lost: Some(lost) }
 }
@@ -139,8 +139,8 @@ fn demote(old: &Admin, new: &Server) {
     old.command::<()>(&["EXEC"]);
 }
 
-pub(super) fn doors(world: &World) -> impl Iterator<Item = &Proxy> {
-    world.slots.iter().flat_map(Slot::doors)
+pub(super) fn stub_nodes(world: &World) -> impl Iterator<Item = &Proxy> {
+    world.slots.iter().flat_map(Slot::stub_nodes)
 }
 
 fn is_logged(server: &Server) -> bool {

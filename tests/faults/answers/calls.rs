@@ -10,7 +10,7 @@ use std::task::Poll;
 
 use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::{Admin, Answer, Cue, Doors, Garble, wait};
+use lockable_tests::{Admin, Answer, Cue, Garble, StubNodes, wait};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 
@@ -64,7 +64,7 @@ async fn run_all() {
 const AT_ONCE: usize = 12;
 
 struct Case {
-    doors: Doors,
+    stub_nodes: StubNodes,
     admin: Admin,
     /// Its requests are not garbled.
     other: Locker,
@@ -75,14 +75,14 @@ struct Case {
 
 async fn run(nodes: Arc<Nodes>, at: At, garble: Garble) {
     let [server, _] = nodes.servers();
-    let (doors, (key, _)) = (Doors::of_one_slot_each(server), fresh("garbled"));
-    let builder = patient(&doors.url_of(0)).command_deadline(COMMAND).connect_deadline(LONG);
+    let (stub_nodes, (key, _)) = (StubNodes::of_one_slot_each(server), fresh("garbled"));
+    let builder = patient(&stub_nodes.url_of(0)).command_deadline(COMMAND).connect_deadline(LONG);
     let locker = builder.prefix("").connect().await.unwrap();
     let other = ample(&server.url()).prefix("").connect().await.unwrap();
     let (admin, runs) = (server.admin(), Runs::default());
-    let case = Case { doors, admin, other, locker, key, runs };
+    let case = Case { stub_nodes, admin, other, locker, key, runs };
     if let Err(error) = wait::ends(case.call(at, garble)).await {
-        let server = case.doors.addr(0).to_string();
+        let server = case.stub_nodes.addr(0).to_string();
         assert!(error.is_unavailable() && error.to_string().contains(&server), "{error}");
         assert_eq!(case.runs.count(), 0, "{error}");
     }
@@ -115,7 +115,7 @@ impl Case {
                 let held = request.await.unwrap();
                 let asked = garble();
                 let release = async {
-                    wait::until_async(LIMIT, async || self.doors.count(0, &asked) > 0).await;
+                    wait::until_async(LIMIT, async || self.stub_nodes.count(0, &asked) > 0).await;
                     held.release().await.unwrap();
                 };
                 let waiting = self.locker.lock(&self.key).run(self.body());
@@ -146,7 +146,7 @@ impl Case {
                 Cue::of(SCRIPT).about(&self.key)
             }
         };
-        self.doors.answer(0, cue.clone().times(2), Answer::Garbled(garble));
+        self.stub_nodes.answer(0, cue.clone().times(2), Answer::Garbled(garble));
         cue
     }
 

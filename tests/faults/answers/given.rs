@@ -1,4 +1,4 @@
-//! What a node answers, and what the servers behind the doors are brought to for that.
+//! What a node answers, and what the servers behind the stub nodes are brought to for that.
 
 use lockable_tests::{Answer, Cue, Garble, Host};
 
@@ -42,24 +42,25 @@ impl Given {
         }
     }
 
-    pub(super) fn play(self, scene: &Scene, door: usize, cue: Cue) {
-        let named = |code| format!("{code} {} {}", scene.slot, scene.doors.addr(1 - door));
-        let answer = |cue, answer| scene.doors.answer(door, cue, answer);
+    pub(super) fn play(self, scene: &Scene, stub_node: usize, cue: Cue) {
+        let named =
+            |code| format!("{code} {} {}", scene.slot, scene.stub_nodes.addr(1 - stub_node));
+        let answer = |cue, answer| scene.stub_nodes.answer(stub_node, cue, answer);
         match self {
             Self::Moved(host) => {
-                scene.doors.name_hosts(host);
+                scene.stub_nodes.name_hosts(host);
                 scene.move_slot();
             }
             Self::Asks => scene.move_key_alone(),
             Self::AsksInVain => {
-                scene.doors.take_asking(1, false);
+                scene.stub_nodes.take_asking(1, false);
                 answer(cue, Answer::error(named("ASK")));
             }
             Self::Split => {
                 scene.move_key_alone();
                 let scripts = Cue::of(["EVALSHA", "EVAL"]).about(scene.queue());
                 let split = Answer::error(TRYAGAIN);
-                scene.doors.answer(0, scripts, split);
+                scene.stub_nodes.answer(0, scripts, split);
             }
             Self::Names(code, times) => answer(cue.times(times), Answer::error(named(code))),
             Self::Error(text, times) => answer(cue.times(times), Answer::error(text)),
@@ -68,7 +69,7 @@ impl Given {
             Self::Garbled(garble) => answer(cue.times(1), Answer::Garbled(garble)),
             Self::AsksSilence => {
                 scene.move_key_alone();
-                scene.doors.answer(
+                scene.stub_nodes.answer(
                     1,
                     Cue::of(["EVALSHA", "EVAL"]).about(&scene.key).times(1),
                     Answer::Silence,

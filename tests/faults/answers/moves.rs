@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockable_runtime::__internals::{Place as Found, fence_counter};
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::cluster::SLOTS;
-use lockable_tests::{Admin, Answer, Cue, Doors, Hold, Server, wait};
+use lockable_tests::{Admin, Answer, Cue, Hold, Server, StubNodes, wait};
 use tokio::task::JoinHandle;
 
 use super::places::Place;
@@ -23,9 +23,9 @@ const SHORT: Duration = Duration::from_millis(20);
 #[tokio::test]
 async fn tokens_rise_when_a_slot_moves_there_and_back() {
     let mut scene = Scene::begin(LONG).await;
-    for door in [0, 1, 0, 1] {
+    for stub_node in [0, 1, 0, 1] {
         // The counters stay where they are.
-        scene.doors.assign([scene.slot], door);
+        scene.stub_nodes.assign([scene.slot], stub_node);
         for _ in 0..2 {
             let before = scene.token;
             scene.hold_and_release().await;
@@ -41,11 +41,11 @@ async fn a_slot_that_moves_breaks_no_connection() {
     let mut scene = Scene::begin(LONG).await;
     let handshakes = |scene: &Scene| {
         let handshake = Cue::of(["HELLO"]);
-        scene.doors.count(0, &handshake) + scene.doors.count(1, &handshake)
+        scene.stub_nodes.count(0, &handshake) + scene.stub_nodes.count(1, &handshake)
     };
     let before = handshakes(&scene);
     for number in 0..MOVES {
-        scene.doors.assign([scene.slot], (number + 1) % 2);
+        scene.stub_nodes.assign([scene.slot], (number + 1) % 2);
         scene.hold_and_release().await;
     }
     // Two for each runtime, to either node.
@@ -58,14 +58,14 @@ async fn a_slot_that_moves_breaks_no_connection() {
 /// new one makes all leases of its node be checked, too: that of the background by a release.
 #[tokio::test]
 async fn leases_are_checked_when_their_slot_moves() {
-    let (doors, nodes) = doors();
+    let (stub_nodes, nodes) = stub_nodes();
     let (key, slot) = fresh("held");
-    let locker = connect(&doors, LONG).await;
-    open_background_to_second(&doors, &nodes, &locker).await;
+    let locker = connect(&stub_nodes, LONG).await;
+    open_background_to_second(&stub_nodes, &nodes, &locker).await;
     let guard = locker.lock(&key).expire(2 * LONG).renew().acquire().await.unwrap();
     // A renewed lock is looked at after a second, too.
     let looked = Cue::of(["EXISTS"]).about(guard.lease().key().as_str());
-    wait::until_async(LIMIT, async || doors.count(0, &looked) > 0).await;
+    wait::until_async(LIMIT, async || stub_nodes.count(0, &looked) > 0).await;
     // That look is over once the background has released a lock of the same node: it has one connection there.
     let (behind, _) = fresh("behind");
     let released = locker.lock(&behind).acquire().await.unwrap();
@@ -73,7 +73,7 @@ async fn leases_are_checked_when_their_slot_moves() {
     assert!(first.get(name.as_str()).is_some());
     drop(released);
     wait::until_async(LIMIT, async || first.get(name.as_str()).is_none()).await;
-    doors.assign([slot], 1);
+    stub_nodes.assign([slot], 1);
     let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
     // It is not renewed before a test that hangs has failed.
     wait::ends(guard.lease().lost()).await;
@@ -85,16 +85,16 @@ async fn leases_are_checked_when_their_slot_moves() {
 /// that connection; that check is held back until the slot has moved.
 #[tokio::test]
 async fn a_check_under_way_replaces_no_later_one() {
-    let (doors, nodes) = doors();
+    let (stub_nodes, nodes) = stub_nodes();
     let (key, slot) = fresh("checked");
-    let locker = connect(&doors, LONG).await;
-    open_background_to_second(&doors, &nodes, &locker).await;
+    let locker = connect(&stub_nodes, LONG).await;
+    open_background_to_second(&stub_nodes, &nodes, &locker).await;
     let guard = locker.lock(&key).expire(2 * LONG).renew().acquire().await.unwrap();
     let check = Hold::default();
     let about = Cue::of(["EVALSHA"]).about(guard.lease().key().as_str()).times(1);
-    doors.answer(0, about, Answer::Held(check.clone()));
+    stub_nodes.answer(0, about, Answer::Held(check.clone()));
     check.wait_held(LIMIT).await;
-    doors.assign([slot], 1);
+    stub_nodes.assign([slot], 1);
     let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
     check.end();
     wait::ends(guard.lease().lost()).await;
@@ -102,9 +102,9 @@ async fn a_check_under_way_replaces_no_later_one() {
 }
 
 /// By a release there, the background is connected to the second node.
-async fn open_background_to_second(doors: &Doors, nodes: &Nodes, locker: &Locker) {
+async fn open_background_to_second(stub_nodes: &StubNodes, nodes: &Nodes, locker: &Locker) {
     let (released, slot) = fresh("released");
-    doors.assign([slot], 1);
+    stub_nodes.assign([slot], 1);
     drop(locker.lock(&released).acquire().await.unwrap());
     let admin = nodes.servers()[1].admin();
     wait::until_async(LIMIT, async || admin.get(&released).is_none()).await;
@@ -118,7 +118,7 @@ async fn a_lock_lost_between_set_and_get_is_not_granted() {
     let mut scene = Scene::begin(LONG).await;
     Place::AskedSet.prepare(&mut scene).await;
     let (look, hold) = (Cue::of(["GET"]).about(&scene.key).times(1), Hold::default());
-    scene.doors.answer(1, look, Answer::Held(hold.clone()));
+    scene.stub_nodes.answer(1, look, Answer::Held(hold.clone()));
     let lost = async {
         hold.wait_held(LIMIT).await;
         let admin = scene.admin(1);
@@ -137,13 +137,13 @@ async fn a_lock_lost_between_set_and_get_is_not_granted() {
 /// has no slots any more.
 #[tokio::test]
 async fn a_turn_of_a_server_that_was_left_is_not_used() {
-    let (doors, nodes) = doors();
+    let (stub_nodes, nodes) = stub_nodes();
     let (key, _) = fresh("turn");
-    let locker = connect_as("left-with-a-turn", &doors).await;
+    let locker = connect_as("left-with-a-turn", &stub_nodes).await;
     let [from, to] = nodes.servers().each_ref().map(Server::admin);
     from.set(&key, "another");
     let query = Hold::default();
-    doors.answer(0, Cue::of(["EVALSHA"]).about(&key).times(1), Answer::Held(query.clone()));
+    stub_nodes.answer(0, Cue::of(["EVALSHA"]).about(&key).times(1), Answer::Held(query.clone()));
     let mut call = Box::pin(locker.lock(&key).wait(LONG).acquire());
     tokio::select! {
         _ = &mut call => panic!("another process has the lock"),
@@ -155,7 +155,7 @@ async fn a_turn_of_a_server_that_was_left_is_not_used() {
     query.end();
     by_hand.woken().await;
     let connections = || connections_of("left-with-a-turn", &from);
-    let guard = taken_elsewhere(&doors, &locker, &key, || connections() == 0).await;
+    let guard = taken_elsewhere(&stub_nodes, &locker, &key, || connections() == 0).await;
     assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
     let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
     wait::until_async(LIMIT, async || to.command::<usize>(&queue) == 1).await;
@@ -170,14 +170,14 @@ async fn a_turn_of_a_server_that_was_left_is_not_used() {
 /// The same of a call that does not wait.
 #[tokio::test]
 async fn a_try_of_a_server_that_was_left_is_repeated() {
-    let (doors, nodes) = doors();
+    let (stub_nodes, nodes) = stub_nodes();
     let (key, _) = fresh("try");
-    let locker = connect_as("left-with-a-try", &doors).await;
+    let locker = connect_as("left-with-a-try", &stub_nodes).await;
     let (set, from) = (Hold::default(), nodes.servers()[0].admin());
     // The background has a connection, too.
     drop(locker.lock(&key).try_acquire().await.unwrap());
     wait::until_async(LIMIT, async || from.get(&key).is_none()).await;
-    doors.answer(0, Cue::of(["SET"]).about(&key).times(1), Answer::Held(set.clone()));
+    stub_nodes.answer(0, Cue::of(["SET"]).about(&key).times(1), Answer::Held(set.clone()));
     let mut call = Box::pin(locker.lock(&key).try_acquire());
     tokio::select! {
         _ = &mut call => panic!("the answer is held back"),
@@ -190,7 +190,7 @@ async fn a_try_of_a_server_that_was_left_is_repeated() {
     let connections = || connections_of("left-with-a-try", &from);
     assert!(connections() > 1);
     // The call has its own until it is polled.
-    let guard = taken_elsewhere(&doors, &locker, &key, || connections() == 1).await;
+    let guard = taken_elsewhere(&stub_nodes, &locker, &key, || connections() == 1).await;
     assert!(by_hand.poll(call.as_mut()).is_pending(), "the next node is asked");
     assert!(wait::ends(call).await.unwrap_err().is_busy(), "another process has the lock");
     guard.release().await.unwrap();
@@ -200,13 +200,13 @@ async fn a_try_of_a_server_that_was_left_is_repeated() {
 /// All slots move to the next node without their data. Another process has the lock there, and the locker has left the
 /// first one.
 async fn taken_elsewhere(
-    doors: &Doors,
+    stub_nodes: &StubNodes,
     locker: &Locker,
     key: &str,
     is_left: impl Fn() -> bool,
 ) -> LockGuard {
-    doors.assign(0..SLOTS, 1);
-    let guard = connect(doors, LONG).await.lock(key).try_acquire().await.unwrap();
+    stub_nodes.assign(0..SLOTS, 1);
+    let guard = connect(stub_nodes, LONG).await.lock(key).try_acquire().await.unwrap();
     locker.lock(format!("{{{key}}}:other")).run(async {}).await.unwrap();
     wait::until_async(LIMIT, async || is_left()).await;
     guard
@@ -219,12 +219,12 @@ async fn what_a_left_node_was_asked_is_asked_elsewhere() {
     const DEADLINE: Duration = Duration::from_secs(5);
     let mut scene = Scene::begin(DEADLINE).await;
     scene.verbs.inspect(&scene.key).await.unwrap();
-    scene.doors.answer(0, Cue::of(["SET"]).about(&scene.key), Answer::Silence);
+    scene.stub_nodes.answer(0, Cue::of(["SET"]).about(&scene.key), Answer::Silence);
     let asked = scene.verbs.acquire(&scene.attempt);
     let moved = async {
         let asked = Cue::of(["SET"]).about(&scene.key);
-        wait::until_async(LIMIT, async || scene.doors.count(0, &asked) > 0).await;
-        scene.doors.assign(0..SLOTS, 1);
+        wait::until_async(LIMIT, async || scene.stub_nodes.count(0, &asked) > 0).await;
+        scene.stub_nodes.assign(0..SLOTS, 1);
     };
     let both = async { tokio::join!(asked, moved) };
     let (token, ()) = wait::ends(both).await;
@@ -244,7 +244,7 @@ async fn a_lock_is_released_without_its_queue_while_its_slot_moves() {
         // A waiter has marked it.
         admin.set(&scene.key, &format!("+{owner}"));
         let release = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key).times(1);
-        scene.doors.answer(0, release, Answer::error("TRYAGAIN the slot moves"));
+        scene.stub_nodes.answer(0, release, Answer::error("TRYAGAIN the slot moves"));
         scene.verbs.release(&attempt, None, keep).await.unwrap();
         assert_eq!(admin.get(&scene.key), left);
         admin.del(&scene.key);
@@ -259,7 +259,7 @@ async fn a_kept_release_that_is_repeated_while_its_slot_moves_is_one() {
     scene.verbs.acquire(&scene.attempt).await.unwrap().expect("no one has the lock");
     for mark in ["~", "=", "="] {
         let release = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key).times(1);
-        scene.doors.answer(0, release, Answer::error("TRYAGAIN the slot moves"));
+        scene.stub_nodes.answer(0, release, Answer::error("TRYAGAIN the slot moves"));
         let (found, _) = scene.verbs.release(&scene.attempt, None, LONG).await.unwrap();
         assert_eq!(format!("{found:?}"), "Released", "before {mark}");
         // What a waiter writes there.
@@ -279,7 +279,7 @@ async fn a_call_that_has_its_lock_while_the_slot_moves_leaves_the_queue() {
     assert_eq!(places(), 1);
     admin.del(&scene.key);
     let enqueue = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key).times(1);
-    scene.doors.answer(0, enqueue, Answer::error("TRYAGAIN the slot moves"));
+    scene.stub_nodes.answer(0, enqueue, Answer::error("TRYAGAIN the slot moves"));
     scene.verbs.enqueue(&scene.attempt).await.map(drop).unwrap();
     assert_eq!((admin.get(&scene.key).as_deref(), places()), (Some(scene.attempt.owner()), 0));
     scene.verbs.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
@@ -293,9 +293,9 @@ async fn a_token_counted_after_the_loss_of_a_turn_is_no_holders() {
     let scene = Scene::begin(LONG).await;
     let (admin, hold) = (scene.admin(0), Hold::default());
     let count = Cue::of(["EVALSHA", "EVAL"]).about(scene.fence()).times(1);
-    scene.doors.answer(0, count, Answer::Held(hold.clone()));
+    scene.stub_nodes.answer(0, count, Answer::Held(hold.clone()));
     let enqueue = Cue::of(["EVALSHA", "EVAL"]).about(scene.queue());
-    scene.doors.answer(0, enqueue, Answer::error("TRYAGAIN the slot moves"));
+    scene.stub_nodes.answer(0, enqueue, Answer::error("TRYAGAIN the slot moves"));
     let next = scene.verbs.attempt(&scene.key, LONG, None).unwrap();
     let lost = async {
         hold.wait_held(LIMIT).await;
@@ -336,7 +336,7 @@ async fn a_repeated_request_for_a_permit_takes_no_other() {
     scene.verbs.acquire(&attempt).await.unwrap().expect("the second is free");
     admin.del(&first);
     let take = Cue::of(["EVALSHA", "EVAL"]).about(&first).times(1);
-    scene.doors.answer(0, take, Answer::error("TRYAGAIN the slot moves"));
+    scene.stub_nodes.answer(0, take, Answer::error("TRYAGAIN the slot moves"));
     scene.verbs.acquire(&attempt).await.unwrap().expect("the second is its own");
     assert_eq!((admin.get(&first), admin.get(&second).as_deref()), (None, Some(attempt.owner())));
     scene.verbs.release(&attempt, None, Duration::ZERO).await.unwrap();
@@ -346,31 +346,31 @@ async fn a_repeated_request_for_a_permit_takes_no_other() {
 /// Method: no call needs to know it.
 #[tokio::test]
 async fn a_slot_that_moved_has_the_nodes_asked_for_the_others() {
-    let (doors, _nodes) = doors();
-    let locker = connect(&doors, LONG).await;
+    let (stub_nodes, _nodes) = stub_nodes();
+    let locker = connect(&stub_nodes, LONG).await;
     let (key, slot) = fresh("moved");
     let run = async || locker.lock(&key).try_run(async {}).await.unwrap();
     run().await;
-    let before = maps(&doors);
-    doors.assign([slot], 1);
+    let before = maps(&stub_nodes);
+    stub_nodes.assign([slot], 1);
     run().await;
-    wait::until_async(LIMIT, async || maps(&doors) > before).await;
+    wait::until_async(LIMIT, async || maps(&stub_nodes) > before).await;
 }
 
 /// Goal: the end of a subscription may be the first sign of a failover, so the nodes are asked who has which slots.
 /// Method: the connection ends that subscribes, and no other.
 #[tokio::test]
 async fn a_subscription_that_breaks_has_the_nodes_asked() {
-    let (doors, nodes) = doors();
-    let locker = connect(&doors, LONG).await;
+    let (stub_nodes, nodes) = stub_nodes();
+    let locker = connect(&stub_nodes, LONG).await;
     let (key, _) = fresh("unsubscribed");
     locker.lock(&key).try_run(async {}).await.unwrap();
     let admin = nodes.servers()[0].admin();
     admin.set(&key, "another");
-    let before = maps(&doors);
-    doors.answer(0, Cue::of(["SSUBSCRIBE"]).times(1), Answer::BreakBefore);
+    let before = maps(&stub_nodes);
+    stub_nodes.answer(0, Cue::of(["SSUBSCRIBE"]).times(1), Answer::BreakBefore);
     let call = tokio::spawn(locker.lock(&key).wait(LONG).acquire());
-    wait::until_async(LIMIT, async || maps(&doors) > before).await;
+    wait::until_async(LIMIT, async || maps(&stub_nodes) > before).await;
     is_dropped(call, &admin, &key).await;
 }
 
@@ -380,19 +380,19 @@ async fn a_subscription_that_breaks_has_the_nodes_asked() {
 #[tokio::test]
 async fn a_node_without_channels_is_not_connected_to_by_each_call() {
     const CALLS: usize = 50;
-    let (doors, nodes) = doors();
-    let locker = connect(&doors, LONG).await;
+    let (stub_nodes, nodes) = stub_nodes();
+    let locker = connect(&stub_nodes, LONG).await;
     let (key, _) = fresh("refused");
     let version = Cue::of(["HELLO"]).about("3");
-    doors.answer(0, version.clone(), Answer::error("NOPROTO unsupported protocol version"));
+    stub_nodes.answer(0, version.clone(), Answer::error("NOPROTO unsupported protocol version"));
     locker.lock(&key).try_run(async {}).await.unwrap();
     let admin = nodes.servers()[0].admin();
     admin.set(&key, "another");
-    let (start, before) = (now(), doors.count(0, &version));
+    let (start, before) = (now(), stub_nodes.count(0, &version));
     for _ in 0..CALLS {
         assert!(locker.lock(&key).wait(SHORT).acquire().await.is_err());
     }
-    let opened = doors.count(0, &version) - before;
+    let opened = stub_nodes.count(0, &version) - before;
     // The pauses between them grow to a second.
     let seconds = usize::try_from(start.elapsed().as_secs()).unwrap();
     assert!(opened <= 8 + seconds, "{opened} connections in {seconds} s");
@@ -408,7 +408,7 @@ async fn a_renewal_leaves_a_node_that_was_cut_off() {
     scene.token = scene.verbs.acquire(&scene.attempt).await.unwrap().unwrap();
     scene.move_slot();
     let about = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key);
-    scene.doors.answer(0, about, Answer::error("CLUSTERDOWN The cluster is down"));
+    scene.stub_nodes.answer(0, about, Answer::error("CLUSTERDOWN The cluster is down"));
     let renewed = async || {
         let renewed = scene.verbs.renew(&[(scene.attempt.clone(), Some(LONG))]).await;
         renewed.is_ok_and(|renewed| format!("{renewed:?}") == "[Held]")
@@ -421,12 +421,12 @@ async fn a_renewal_leaves_a_node_that_was_cut_off() {
 /// The lock was set, and its fencing token was not counted: the call has an error, and the lock no holder.
 #[tokio::test]
 async fn a_lock_without_a_token_is_released() {
-    let (doors, nodes) = doors();
-    let locker = connect(&doors, LONG).await;
+    let (stub_nodes, nodes) = stub_nodes();
+    let locker = connect(&stub_nodes, LONG).await;
     let (key, _) = fresh("uncounted");
     let fence = fence_counter(&key).unwrap();
     let refused = Answer::error("NOREPLICAS Not enough good replicas to write.");
-    doors.answer(0, Cue::of(["EVALSHA"]).about(fence).times(1), refused);
+    stub_nodes.answer(0, Cue::of(["EVALSHA"]).about(fence).times(1), refused);
     let error = locker.lock(&key).try_acquire().await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains("NOREPLICAS"), "{error}");
     let admin = nodes.servers()[0].admin();
@@ -436,11 +436,11 @@ async fn a_lock_without_a_token_is_released() {
 /// Goal: a connection that hangs keeps no call for longer than its deadline, and no later call.
 #[tokio::test]
 async fn a_silent_connection_is_replaced() {
-    let (doors, _nodes) = doors();
-    let locker = connect(&doors, COMMAND).await;
+    let (stub_nodes, _nodes) = stub_nodes();
+    let locker = connect(&stub_nodes, COMMAND).await;
     let (key, _) = fresh("silent");
     let silent = Cue::of(["SET"]).about(&key).times(1);
-    doors.answer(0, silent, Answer::Silence);
+    stub_nodes.answer(0, silent, Answer::Silence);
     let error = wait::ends(locker.lock(&key).try_acquire()).await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
     let granted = async || locker.lock(&key).try_acquire().await.is_ok();
@@ -453,14 +453,14 @@ async fn a_silent_connection_is_replaced() {
 /// its place, the queue is empty.
 #[tokio::test]
 async fn a_call_that_is_dropped_while_it_subscribes_is_not_queued() {
-    let (doors, nodes) = doors();
-    let locker = connect(&doors, LONG).await;
+    let (stub_nodes, nodes) = stub_nodes();
+    let locker = connect(&stub_nodes, LONG).await;
     let (key, _) = fresh("dropped");
     let admin = nodes.servers()[0].admin();
     admin.set(&key, "another");
     let subscription = Hold::default();
     let subscribe = Cue::of(["SSUBSCRIBE"]).times(1);
-    doors.answer(0, subscribe, Answer::Held(subscription.clone()));
+    stub_nodes.answer(0, subscribe, Answer::Held(subscription.clone()));
     let call = || tokio::spawn(locker.lock(&key).wait(LONG).acquire());
     let dropped = call();
     subscription.wait_held(LIMIT).await;
@@ -479,14 +479,14 @@ async fn a_call_that_is_dropped_while_it_subscribes_is_not_queued() {
 /// Nothing else is sent there that would show a node which hangs.
 #[tokio::test]
 async fn a_silent_subscription_to_a_node_is_asked_whether_it_lives() {
-    let (doors, nodes) = doors();
-    let locker = connect(&doors, LONG).await;
+    let (stub_nodes, nodes) = stub_nodes();
+    let locker = connect(&stub_nodes, LONG).await;
     let (key, _) = fresh("listened");
     let admin = nodes.servers()[0].admin();
     admin.set(&key, "another");
     let call = tokio::spawn(locker.lock(&key).wait(LONG).acquire());
     let ping = Cue::of(["PING"]);
-    wait::until_async(LIMIT, async || doors.count(0, &ping) > 0).await;
+    wait::until_async(LIMIT, async || stub_nodes.count(0, &ping) > 0).await;
     is_dropped(call, &admin, &key).await;
 }
 
@@ -495,21 +495,25 @@ async fn a_silent_subscription_to_a_node_is_asked_whether_it_lives() {
 #[tokio::test]
 async fn a_renewal_in_a_moving_slot_delays_no_other() {
     const LEASE: Duration = Duration::from_secs(4);
-    let (doors, _nodes) = doors();
-    let locker = connect(&doors, LONG).await;
+    let (stub_nodes, _nodes) = stub_nodes();
+    let locker = connect(&stub_nodes, LONG).await;
     let ((moving, slot), (other, _)) = (fresh("moving"), fresh("other"));
     let hold = async |key| locker.lock(key).expire(LEASE).renew().acquire().await.unwrap();
     let guards = [hold(&*moving).await, hold(&*other).await];
     let script = Cue::of(["EVALSHA", "EVAL"]).about(&moving);
-    doors.answer(0, script.clone(), Answer::error(format!("ASK {slot} {}", doors.addr(1))));
-    doors.answer(1, script, Answer::Silence);
+    stub_nodes.answer(
+        0,
+        script.clone(),
+        Answer::error(format!("ASK {slot} {}", stub_nodes.addr(1))),
+    );
+    stub_nodes.answer(1, script, Answer::Silence);
     let [moving, other] = guards;
     assert!(wait::ends(moving.lease().lost()).await.is_lost());
     for _ in 0..2 {
         renewed(&other).await;
     }
     assert!(other.lease().is_held());
-    doors.reset();
+    stub_nodes.reset();
     other.release().await.unwrap();
 }
 
@@ -518,15 +522,15 @@ async fn a_renewal_in_a_moving_slot_delays_no_other() {
 #[tokio::test]
 async fn slots_that_move_again_and_again_leave_no_connection() {
     const NAME: &str = "moves-again";
-    let (doors, nodes) = doors();
-    let locker = connect_as(NAME, &doors).await;
+    let (stub_nodes, nodes) = stub_nodes();
+    let locker = connect_as(NAME, &stub_nodes).await;
     let connections = || {
         let nodes = nodes.servers().iter();
         nodes.map(|node| connections_of(NAME, &node.admin())).sum::<usize>()
     };
     let mut first = usize::MAX;
     for round in 0..6 {
-        doors.assign(0..SLOTS, round % 2);
+        stub_nodes.assign(0..SLOTS, round % 2);
         // A node that was left keeps what a late request has done there.
         let (key, _) = fresh("again");
         let guard = locker.lock(&key).expire(2 * LONG).renew().acquire().await.unwrap();
@@ -543,15 +547,15 @@ async fn slots_that_move_again_and_again_leave_no_connection() {
     }
 }
 
-fn doors() -> (Doors, Arc<Nodes>) {
+fn stub_nodes() -> (StubNodes, Arc<Nodes>) {
     let nodes = Nodes::shared();
-    (Doors::open(nodes.servers()), nodes)
+    (StubNodes::open(nodes.servers()), nodes)
 }
 
 /// How often the nodes were asked who has which slots.
-fn maps(doors: &Doors) -> usize {
+fn maps(stub_nodes: &StubNodes) -> usize {
     let query = Cue::of(["CLUSTER SLOTS"]);
-    doors.count(0, &query) + doors.count(1, &query)
+    stub_nodes.count(0, &query) + stub_nodes.count(1, &query)
 }
 
 /// Ends a call that waits, and leaves nothing behind.
@@ -562,13 +566,13 @@ async fn is_dropped(call: JoinHandle<Result<LockGuard, LockError>>, admin: &Admi
     admin.del(key);
 }
 
-async fn connect(doors: &Doors, command: Duration) -> Locker {
-    ample(&doors.url()).command_deadline(command).prefix("").connect().await.unwrap()
+async fn connect(stub_nodes: &StubNodes, command: Duration) -> Locker {
+    ample(&stub_nodes.url()).command_deadline(command).prefix("").connect().await.unwrap()
 }
 
 /// The servers list its connections by this name.
-async fn connect_as(name: &str, doors: &Doors) -> Locker {
-    ample(&doors.url()).service_name(name).prefix("").connect().await.unwrap()
+async fn connect_as(name: &str, stub_nodes: &StubNodes) -> Locker {
+    ample(&stub_nodes.url()).service_name(name).prefix("").connect().await.unwrap()
 }
 
 /// How many connections of that name a node has.

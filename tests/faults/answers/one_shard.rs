@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, LockRequest, Locker};
-use lockable_tests::{Doors, Server, cluster, wait};
+use lockable_tests::{Server, StubNodes, cluster, wait};
 use rstest::rstest;
 use tokio::task::JoinSet;
 
@@ -31,11 +31,11 @@ async fn three_hundred_leases_are_renewed(#[case] way: Way) {
         Way::Node | Way::Cluster => cluster::start(&Server::builder(), 1).remove(0),
         Way::Proxy => Server::start(),
     };
-    let doors = Doors::of_one_slot_each(&server);
+    let stub_nodes = StubNodes::of_one_slot_each(&server);
     let url = match way {
         Way::Node => server.url(),
         Way::Cluster => server.url().replace("redis://", "redis-cluster://"),
-        Way::Proxy => doors.url_of(0),
+        Way::Proxy => stub_nodes.url_of(0),
     };
     let locker = ample(&url).expire(LEASE).connect().await.unwrap();
     let (guards, begun) = (hold(&locker).await, now());

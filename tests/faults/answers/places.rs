@@ -119,7 +119,7 @@ impl Place {
         ready
     }
 
-    /// The door, and the commands to it that the answer is for.
+    /// The stub node, and the commands to it that the answer is for.
     pub(super) fn cue(self, scene: &Scene) -> (usize, Cue) {
         const SCRIPT: [&str; 2] = ["EVALSHA", "EVAL"];
         let key = &scene.key;
@@ -239,6 +239,6 @@ impl Scene {
         self.move_keys(&[&self.key]);
         let about = |names: [&str; 4]| Cue::of(names).about(&self.key);
         let asks = Answer::error(self.elsewhere("ASK"));
-        self.doors.answer(0, about(["SET", "GET", "EVALSHA", "EVAL"]), asks);
+        self.stub_nodes.answer(0, about(["SET", "GET", "EVALSHA", "EVAL"]), asks);
     }
 }

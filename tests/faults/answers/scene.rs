@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockable_runtime::__internals::{VerbAttempt, Verbs, fence_counter};
 use lockable_tests::cluster::{self, slot};
-use lockable_tests::{Admin, Doors, Server, Shared};
+use lockable_tests::{Admin, Server, Shared, StubNodes};
 
 use crate::support::LONG;
 
@@ -28,7 +28,7 @@ pub(super) struct Scene {
 
 /// What several cases have, one after the other: to open it takes longer than most of them.
 pub(super) struct Stage {
-    pub(super) doors: Doors,
+    pub(super) stub_nodes: StubNodes,
     /// It meets no answer of a case's, but for those about its own locks.
     pub(super) other: Verbs,
     nodes: Arc<Nodes>,
@@ -46,7 +46,7 @@ impl Stages {
     /// A case is over that has left nothing behind.
     pub(super) fn give_back(&self, scene: Scene) {
         let stage = scene.stage;
-        stage.doors.reset();
+        stage.stub_nodes.reset();
         self.free().push(stage);
     }
 
@@ -58,9 +58,9 @@ impl Stages {
 impl Stage {
     pub(super) fn open() -> Self {
         let nodes = Nodes::shared();
-        let doors = Doors::open(nodes.servers());
-        let other = Verbs::open_impatient(&doors.url(), LONG).unwrap();
-        Self { doors, other, nodes }
+        let stub_nodes = StubNodes::open(nodes.servers());
+        let other = Verbs::open_impatient(&stub_nodes.url(), LONG).unwrap();
+        Self { stub_nodes, other, nodes }
     }
 }
 
@@ -101,8 +101,8 @@ impl Scene {
     }
 
     pub(super) async fn begin_on(stage: Stage, deadline: Duration) -> Self {
-        let (doors, other) = (&stage.doors, &stage.other);
-        let verbs = Verbs::open_impatient(&doors.url(), deadline).unwrap();
+        let (stub_nodes, other) = (&stage.stub_nodes, &stage.other);
+        let verbs = Verbs::open_impatient(&stub_nodes.url(), deadline).unwrap();
         let (key, slot) = fresh("k");
         let attempt = verbs.attempt(&key, LONG, None).unwrap();
         let bystander = other.attempt(&format!("{{{key}}}:bystander"), LONG, None).unwrap();
@@ -132,7 +132,7 @@ impl Scene {
         let keys: Vec<String> =
             self.admin(0).command(&["CLUSTER", "GETKEYSINSLOT", &self.slot.to_string(), "100"]);
         self.move_keys(&keys);
-        self.doors.assign([self.slot], 1);
+        self.stub_nodes.assign([self.slot], 1);
     }
 
     /// Moves keys to the other node, as far as they are there.
@@ -143,9 +143,9 @@ impl Scene {
         self.admin(0).try_command(&words).unwrap();
     }
 
-    /// The error that names the other node's door.
+    /// The error that names the other node's stub node.
     pub(super) fn elsewhere(&self, code: &str) -> String {
-        format!("{code} {} {}", self.slot, self.doors.addr(1))
+        format!("{code} {} {}", self.slot, self.stub_nodes.addr(1))
     }
 
     /// After all: the bystander still holds its lock, the next token is larger, and nothing is left behind.
@@ -181,7 +181,7 @@ pub(super) fn fresh(start: &str) -> (String, u16) {
     let mut keys = (0..).map(|number: u32| format!("answers:{start}:{number}"));
     keys.find_map(|key| {
         let slot = slot(&key);
-        // The last ones are those of the other doors.
+        // The last ones are those of the other stub_nodes.
         (slot < cluster::SLOTS - 2 && taken.insert(slot)).then_some((key, slot))
     })
     .unwrap()

@@ -53,31 +53,31 @@ async fn each_answer_in_each_place_has_its_outcome() {
 async fn run(stages: Arc<Stages>, given: Given, place: Place, deadline: Duration) -> String {
     let mut scene = Scene::begin_on(stages.take(), deadline).await;
     let ready = place.prepare(&mut scene).await;
-    let (door, cue) = place.cue(&scene);
-    let before = scene.doors.count(door, &cue);
-    given.play(&scene, door, cue.clone());
+    let (stub_node, cue) = place.cue(&scene);
+    let before = scene.stub_nodes.count(stub_node, &cue);
+    given.play(&scene, stub_node, cue.clone());
     let begun = now();
     let outcome = wait::ends(place.act(&scene, &ready)).await;
     let elapsed = begun.elapsed();
-    let asked = scene.doors.count(door, &cue) - before;
+    let asked = scene.stub_nodes.count(stub_node, &cue) - before;
     let word = match &outcome {
         Ok(word) => word.clone(),
         Err(error) => word_of(error, elapsed > deadline / 2 && !COUNTED.contains(&place)),
     };
     if let (Given::Garbled(_), Err(error)) = (given, &outcome) {
-        let server = scene.doors.addr(door).to_string();
+        let server = scene.stub_nodes.addr(stub_node).to_string();
         assert!(error.to_string().contains(&server), "{given:?} {place:?}: {error}");
     }
     assert!(asked <= given.most_requests(), "{given:?} {place:?}: {asked} requests");
     if matches!(given, Given::Asks | Given::Split) {
         let counted = Cue::of(["EVALSHA", "EVAL", "INCR"]).about(scene.fence());
-        let led_astray = scene.doors.count(1, &counted);
+        let led_astray = scene.stub_nodes.count(1, &counted);
         assert_eq!(led_astray, 0, "{place:?}: the counter is where it was");
     }
     if given.is_over_with_the_case() {
-        scene.doors.take_back();
+        scene.stub_nodes.take_back();
     }
-    scene.doors.take_asking(1, true);
+    scene.stub_nodes.take_asking(1, true);
     place.end(&scene, ready).await;
     scene.other.leave(&scene.attempt).await.unwrap();
     scene.other.release(&scene.attempt, None, Duration::ZERO).await.unwrap();

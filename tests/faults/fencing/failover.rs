@@ -191,7 +191,7 @@ struct Pair {
     primary: Server,
     replica: Server,
     /// What clients connect to.
-    door: Proxy,
+    stub_node: Proxy,
     /// What the replica hears the primary through.
     link: Proxy,
 }
@@ -199,13 +199,13 @@ struct Pair {
 impl Pair {
     fn start() -> Self {
         let (primary, replica) = (Server::start(), Server::start());
-        let (door, link) = (Proxy::start(&primary), Proxy::start(&primary));
+        let (stub_node, link) = (Proxy::start(&primary), Proxy::start(&primary));
         replica.admin().follow(link.addr());
-        Self { primary, replica, door, link }
+        Self { primary, replica, stub_node, link }
     }
 
     fn url(&self) -> String {
-        self.door.url()
+        self.stub_node.url()
     }
 
     /// Makes the replica the server of all clients, without what `grant` did.
@@ -218,8 +218,8 @@ impl Pair {
         let lost = grant().await;
         assert_ne!(state(&primary), state(&replica), "the grant is not on the replica");
         replica.promote();
-        self.door.redirect(&self.replica);
-        self.door.cut();
+        self.stub_node.redirect(&self.replica);
+        self.stub_node.cut();
         lost
     }
 }

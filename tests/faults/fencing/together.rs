@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::Locker;
 use lockable_tests::cluster::slot;
-use lockable_tests::{Admin, Answer, Cue, Doors, Server};
+use lockable_tests::{Admin, Answer, Cue, Server, StubNodes};
 use rstest::rstest;
 
 use crate::support::{ample, connect_ample, server_and_locker};
@@ -113,18 +113,18 @@ async fn what_is_at_another_slots_counter_is_only_raised() {
 #[tokio::test]
 async fn a_refusal_of_several_slots_fails_no_acquisition(#[case] refusal: Option<&str>) {
     let (server, together) = (Server::start(), Cue::of(["EVALSHA"]).about("64"));
-    let doors = Doors::of_one_slot_each(&server);
+    let stub_nodes = StubNodes::of_one_slot_each(&server);
     // The script about all marks has a key for each of sixteen slots, and two of its own.
-    doors.answer(0, Cue::of(["EVAL"]).about("18"), Answer::Number(0));
-    doors.answer(0, Cue::of(["DEL"]).times(1), Answer::Number(16));
+    stub_nodes.answer(0, Cue::of(["EVAL"]).about("18"), Answer::Number(0));
+    stub_nodes.answer(0, Cue::of(["DEL"]).times(1), Answer::Number(16));
     if let Some(refusal) = refusal {
-        doors.answer(0, together.clone(), Answer::error(refusal));
+        stub_nodes.answer(0, together.clone(), Answer::error(refusal));
     }
-    let locker = connect_ample(&doors.url_of(0)).await;
+    let locker = connect_ample(&stub_nodes.url_of(0)).await;
     for key in 0..20 {
         token(&locker, &format!("order:{key}")).await;
     }
-    assert_eq!(doors.count(0, &together), 1);
+    assert_eq!(stub_nodes.count(0, &together), 1);
     assert_eq!(server.admin().keys("lockable:fence:*").len(), 20);
 }
 
@@ -133,18 +133,18 @@ async fn a_refusal_of_several_slots_fails_no_acquisition(#[case] refusal: Option
 #[tokio::test]
 async fn a_server_that_loads_is_taken_for_no_proxy() {
     let server = Server::start();
-    let doors = Doors::before(&server);
+    let stub_nodes = StubNodes::before(&server);
     for refused in [Cue::of(["SET"]), Cue::of(["EVAL"]).about("18"), Cue::of(["DEL"])] {
         let loading = Answer::error("LOADING Redis is loading the dataset in memory");
-        doors.answer(0, refused.times(1), loading);
+        stub_nodes.answer(0, refused.times(1), loading);
     }
-    let locker = ample(&doors.url_of(0)).connect_lazy().unwrap();
+    let locker = ample(&stub_nodes.url_of(0)).connect_lazy().unwrap();
     let error = locker.lock("first").try_acquire().await.unwrap_err();
     assert!(error.to_string().contains("LOADING"), "{error}");
     for key in 0..20 {
         token(&locker, &format!("order:{key}")).await;
     }
-    assert!(doors.count(0, &Cue::of(["EVALSHA"]).about("64")) > 0);
+    assert!(stub_nodes.count(0, &Cue::of(["EVALSHA"]).about("64")) > 0);
 }
 
 /// The token of a grant that is over, of a lease for which a counter lives no longer than usual.

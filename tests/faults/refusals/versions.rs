@@ -1,8 +1,8 @@
-//! Servers that are too old, or no servers of this kind: a door gives their answers.
+//! Servers that are too old, or no servers of this kind: a stub node gives their answers.
 
 use lockable_runtime::LockErrorKind;
 use lockable_runtime::check::{Code, Finding};
-use lockable_tests::{Answer, Cue, Doors, Server, wait};
+use lockable_tests::{Answer, Cue, Server, StubNodes, wait};
 use rstest::rstest;
 
 use crate::support::ample;
@@ -10,8 +10,8 @@ use crate::support::ample;
 #[tokio::test]
 async fn a_server_that_is_too_old_is_refused_and_found() {
     for version in ["6.2.14", "5.0.7", "2.8.0"] {
-        let (doors, _server) = answering(Cue::of(["HELLO"]), &handshake(version));
-        let url = doors.url_of(0);
+        let (stub_nodes, _server) = answering(Cue::of(["HELLO"]), &handshake(version));
+        let url = stub_nodes.url_of(0);
         let error = ample(&url).connect().await.unwrap_err();
         assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
         let text = error.to_string();
@@ -25,8 +25,8 @@ async fn a_server_that_is_too_old_is_refused_and_found() {
 
 #[tokio::test]
 async fn a_server_without_a_handshake_is_refused() {
-    let (doors, _server) = answering(Cue::of(["HELLO"]), "-ERR unknown command 'HELLO'\r\n");
-    let error = ample(&doors.url_of(0)).connect().await.unwrap_err();
+    let (stub_nodes, _server) = answering(Cue::of(["HELLO"]), "-ERR unknown command 'HELLO'\r\n");
+    let error = ample(&stub_nodes.url_of(0)).connect().await.unwrap_err();
     assert!(
         error.kind() == LockErrorKind::Refused && error.to_string().contains("7.0"),
         "{error:?}"
@@ -35,8 +35,8 @@ async fn a_server_without_a_handshake_is_refused() {
 
 #[tokio::test]
 async fn a_server_that_is_new_enough_is_taken() {
-    let (doors, _server) = answering(Cue::of(["HELLO"]), &handshake("7.0.0"));
-    ample(&doors.url_of(0)).connect().await.unwrap();
+    let (stub_nodes, _server) = answering(Cue::of(["HELLO"]), &handshake("7.0.0"));
+    ample(&stub_nodes.url_of(0)).connect().await.unwrap();
 }
 
 /// It is found at once, and not when the deadline ends.
@@ -45,18 +45,18 @@ async fn a_server_that_is_new_enough_is_taken() {
 #[case::with_one_answer_to_all("+PONG\r\n")]
 #[tokio::test]
 async fn a_server_of_another_kind_is_an_error(#[case] answer: &str) {
-    let (doors, _server) = answering(Cue::all(), answer);
-    let url = doors.url_of(0);
+    let (stub_nodes, _server) = answering(Cue::all(), answer);
+    let url = stub_nodes.url_of(0);
     let error = wait::ends(ample(&url).connect()).await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains(&url), "{error:?}");
 }
 
-/// A server whose door has another answer to these commands.
-fn answering(cue: Cue, answer: &str) -> (Doors, Server) {
+/// A server whose stub node has another answer to these commands.
+fn answering(cue: Cue, answer: &str) -> (StubNodes, Server) {
     let server = Server::start();
-    let doors = Doors::of_one_slot_each(&server);
-    doors.answer(0, cue, Answer::Bytes(answer.to_owned()));
-    (doors, server)
+    let stub_nodes = StubNodes::of_one_slot_each(&server);
+    stub_nodes.answer(0, cue, Answer::Bytes(answer.to_owned()));
+    (stub_nodes, server)
 }
 
 fn handshake(version: &str) -> String {

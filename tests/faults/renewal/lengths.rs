@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockable_tests::{Answer, Cue, Doors, Server, wait};
+use lockable_tests::{Answer, Cue, Server, StubNodes, wait};
 
 use crate::cancellation::late_requests::overtake;
 use crate::runtimes::two_threads;
@@ -14,14 +14,14 @@ use crate::support::{LIMIT, connect_ample};
 #[tokio::test]
 async fn a_short_lease_does_not_wait_for_a_long_one() {
     let server = Server::start();
-    let doors = Doors::of_one_slot_each(&server);
-    let locker = connect_ample(&doors.url_of(0)).await;
+    let stub_nodes = StubNodes::of_one_slot_each(&server);
+    let locker = connect_ample(&stub_nodes.url_of(0)).await;
     // The background is connected from now on.
     overtake(&locker).await;
     let long = locker.lock("{k}:long").renew().acquire().await.unwrap();
     let short = locker.lock("{k}:short").expire(SHORT).renew().acquire().await.unwrap();
     let about = Cue::of(["EVALSHA"]).about("disLock:{k}:long");
-    doors.answer(0, about.times(1), Answer::Silence);
+    stub_nodes.answer(0, about.times(1), Answer::Silence);
     let admin = server.admin();
     admin.command::<()>(&["PEXPIRE", "disLock:{k}:short", "12000"]);
     let (other, third) = (two_threads(), locker.clone());

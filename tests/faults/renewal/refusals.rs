@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockable_runtime::__internals::Verbs;
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::sections;
-use lockable_tests::{Admin, Cue, Doors, Server, cluster, wait};
+use lockable_tests::{Admin, Cue, Server, StubNodes, cluster, wait};
 use tokio::task::JoinSet;
 
 use crate::support::{LIMIT, LONG, acl_rights, connect_ample, server_and_locker};
@@ -43,12 +43,12 @@ async fn after_one_refusal_no_command_mixes_slots() {
 }
 
 /// Goal: a connection whose probe could not find that out, because the server was full, has it refused once.
-/// Method: renewals by hand, and a door that counts the commands about one of their locks.
+/// Method: renewals by hand, and a stub node that counts the commands about one of their locks.
 #[tokio::test]
 async fn a_refusal_after_the_probe_is_remembered() {
     let server = Server::start();
-    let doors = Doors::of_one_slot_each(&server);
-    let verbs = Verbs::open_impatient(&doors.url_of(0), LONG).unwrap();
+    let stub_nodes = StubNodes::of_one_slot_each(&server);
+    let verbs = Verbs::open_impatient(&stub_nodes.url_of(0), LONG).unwrap();
     server.admin().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     let first = (verbs.attempt("first", KEPT, None).unwrap(), Some(KEPT));
     verbs.renew(&[first]).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_refusal_after_the_probe_is_remembered() {
     for commands in [2, 3, 4] {
         let renewed = verbs.renew(&renewals).await.unwrap();
         assert_eq!(format!("{renewed:?}"), "[Absent, Absent]");
-        assert_eq!(doors.count(0, &Cue::all().about("a")), commands);
+        assert_eq!(stub_nodes.count(0, &Cue::all().about("a")), commands);
     }
 }
 

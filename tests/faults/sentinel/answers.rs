@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lockable_runtime::Locker;
 use lockable_tests::sections::{is_clean, renewed};
-use lockable_tests::{Answer, Cue, Doors, Proxy, Sentinels, Server, wait};
+use lockable_tests::{Answer, Cue, Proxy, Sentinels, Server, StubNodes, wait};
 
 use crate::support::{KEY, LIMIT, LONG, ample, connect_ample, patient};
 
@@ -67,10 +67,10 @@ async fn a_connection_error_says_what_each_sentinel_did() {
 #[tokio::test]
 async fn a_failover_is_found_without_its_announcement() {
     let group = Sentinels::start();
-    let doors = group.doors();
-    let locker = connect_ample(&group.url_through(&doors)).await;
+    let stub_nodes = group.stub_nodes();
+    let locker = connect_ample(&group.url_through(&stub_nodes)).await;
     hold(&locker).await;
-    doors.iter().for_each(Proxy::hold_messages);
+    stub_nodes.iter().for_each(Proxy::hold_messages);
     let mut switches = group.switches();
     let before = group.kill_primary();
     switches.next().await;
@@ -87,13 +87,13 @@ async fn a_failover_is_found_without_its_announcement() {
 #[tokio::test]
 async fn one_sentinel_leads_away_from_a_dead_primary() {
     let group = Sentinels::start();
-    let doors = group.doors();
-    let locker = connect_ample(&group.url_through(&doors)).await;
+    let stub_nodes = group.stub_nodes();
+    let locker = connect_ample(&group.url_through(&stub_nodes)).await;
     hold(&locker).await;
-    doors[0].hold_messages();
-    for door in &doors[1..] {
-        door.refuse();
-        door.cut();
+    stub_nodes[0].hold_messages();
+    for stub_node in &stub_nodes[1..] {
+        stub_node.refuse();
+        stub_node.cut();
     }
     let mut switches = group.switches();
     let before = group.kill_primary();
@@ -111,24 +111,24 @@ async fn one_sentinel_leads_away_from_a_dead_primary() {
 #[tokio::test]
 async fn an_answer_from_before_a_failover_does_not_count() {
     let group = steady();
-    let doors = group.doors();
-    let locker = connect_ample(&group.url_through(&doors)).await;
+    let stub_nodes = group.stub_nodes();
+    let locker = connect_ample(&group.url_through(&stub_nodes)).await;
     hold(&locker).await;
     let first = group.primary();
-    for door in &doors {
-        door.hold_answers_to("SENTINEL");
+    for stub_node in &stub_nodes {
+        stub_node.hold_answers_to("SENTINEL");
     }
     first.admin().command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     let call = tokio::spawn(locker.lock("k").acquire());
-    for door in &doors {
-        door.wait_reply_held(LIMIT).await;
+    for stub_node in &stub_nodes {
+        stub_node.wait_reply_held(LIMIT).await;
     }
     keep_primary(first);
     group.fail_over();
     let last = group.fail_over();
     // The locker connects there once it has heard of the last one.
     wait::until_async(LIMIT, async || last.admin().command_calls("hello") > 0).await;
-    doors.iter().for_each(Proxy::release_answers);
+    stub_nodes.iter().for_each(Proxy::release_answers);
     let guard = call.await.unwrap().unwrap();
     let grants = [first, last].map(|server| server.admin().get(KEY).is_some());
     assert_eq!(grants, [false, true]);
@@ -142,14 +142,14 @@ async fn an_answer_from_before_a_failover_does_not_count() {
 #[tokio::test]
 async fn a_failover_in_the_silence_of_a_watch_is_found() {
     let group = steady();
-    let doors = group.doors();
-    let locker = connect_ample(&group.url_through(&doors)).await;
+    let stub_nodes = group.stub_nodes();
+    let locker = connect_ample(&group.url_through(&stub_nodes)).await;
     let guard = locker.lock("k").acquire().await.unwrap();
     let before = group.primary();
     keep_primary(before);
-    for door in &doors {
-        door.refuse();
-        door.cut();
+    for stub_node in &stub_nodes {
+        stub_node.refuse();
+        stub_node.cut();
     }
     let mut switches = group.switches();
     let after = group.fail_over().admin();
@@ -158,7 +158,7 @@ async fn a_failover_in_the_silence_of_a_watch_is_found() {
         switches.next().await;
     }
     assert_eq!(after.command_calls("hello"), 0);
-    doors.iter().for_each(Proxy::accept);
+    stub_nodes.iter().for_each(Proxy::accept);
     wait::until_async(LIMIT, async || after.command_calls("hello") > 0).await;
     drop(guard);
 }
@@ -169,16 +169,16 @@ async fn a_failover_in_the_silence_of_a_watch_is_found() {
 #[tokio::test]
 async fn an_announcement_that_its_sentinel_repeats_counts() {
     let (group, third) = (steady(), Server::start());
-    let (door, query) =
-        (Doors::before(&group.sentinels()[0]), Cue::of(["SENTINEL GET-MASTER-ADDR-BY-NAME"]));
-    door.answer(0, query.clone(), Answer::Bytes(address(&third)));
-    let url = format!("redis-sentinel://{}/{}", door.addr(0), Sentinels::NAME);
+    let (stub_node, query) =
+        (StubNodes::before(&group.sentinels()[0]), Cue::of(["SENTINEL GET-MASTER-ADDR-BY-NAME"]));
+    stub_node.answer(0, query.clone(), Answer::Bytes(address(&third)));
+    let url = format!("redis-sentinel://{}/{}", stub_node.addr(0), Sentinels::NAME);
     let locker = connect_ample(&url).await;
     let guard = locker.lock("k").acquire().await.unwrap();
     assert!(third.admin().get(KEY).is_some());
     // It is asked once more when the subscription is open.
-    wait::until_async(LIMIT, async || door.count(0, &query) > 1).await;
-    door.take_back();
+    wait::until_async(LIMIT, async || stub_node.count(0, &query) > 1).await;
+    stub_node.take_back();
     let after = group.fail_over().admin();
     wait::until_async(LIMIT, async || after.command_calls("hello") > 0).await;
     drop(guard);

@@ -51,16 +51,16 @@ impl Split {
     /// The settings are those of the first client alone.
     async fn of(builder: SentinelsBuilder, settings: &str) -> Self {
         let group = builder.user("app", "on >word ~* &* +@all").start();
-        let doors = group.doors();
+        let stub_nodes = group.stub_nodes();
         // It could connect to the old primary again, but for the Sentinels, which it does not reach.
-        let url = group.url_through(&doors).replace("://", "://app:word@") + settings;
+        let url = group.url_through(&stub_nodes).replace("://", "://app:word@") + settings;
         let old = connect_ample(&url).await.lock("k").expire(LEASE).renew().acquire().await;
         let old = old.unwrap();
         // From now on it has a connection for renewals.
         renewed(&old).await;
-        for door in &doors {
-            door.refuse();
-            door.cut();
+        for stub_node in &stub_nodes {
+            stub_node.refuse();
+            stub_node.cut();
         }
         let mut switches = group.switches();
         let before = group.isolate_primary();

@@ -74,15 +74,15 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
 async fn releases_that_a_planned_failover_lost_are_repeated() {
     const LOCKS: usize = 50;
     let group = Sentinels::builder().down_after(LONG).at_usual_periods().start();
-    let doors = group.doors();
-    let locker = connect_ample(&group.url_through(&doors)).await;
+    let stub_nodes = group.stub_nodes();
+    let locker = connect_ample(&group.url_through(&stub_nodes)).await;
     let mut guards = Vec::new();
     for number in 1..LOCKS {
         guards.push(locker.lock(format!("k:{number}")).acquire().await.unwrap());
     }
     guards.push(locker.lock("k").acquire().await.unwrap());
     replicate(&group).await;
-    doors.iter().for_each(Proxy::hold_messages);
+    stub_nodes.iter().for_each(Proxy::hold_messages);
     let before = group.primary();
     let after = group.fail_over();
     for guard in guards {
@@ -90,7 +90,7 @@ async fn releases_that_a_planned_failover_lost_are_repeated() {
     }
     let locks = |server: &Server| server.admin().keys("disLock:*").len();
     assert_eq!((locks(before), locks(after)), (0, LOCKS));
-    doors.iter().for_each(Proxy::release_messages);
+    stub_nodes.iter().for_each(Proxy::release_messages);
     wait::until_async(LIMIT, async || locks(after) == 0).await;
     is_clean(after).await;
 }

@@ -15,11 +15,11 @@ use crate::support::{KEY, LONG, connect_ample, elapse};
 #[tokio::test]
 async fn a_switch_between_two_openings_leads_both_to_one_server() {
     let group = Sentinels::builder().down_after(LONG).at_usual_periods().start();
-    let doors = group.doors();
-    let locker = connect_ample(&group.url_through(&doors)).await;
+    let stub_nodes = group.stub_nodes();
+    let locker = connect_ample(&group.url_through(&stub_nodes)).await;
     let before = group.primary();
     assert!(is_at(before, locker.lock("k").acquire().await.unwrap()).await);
-    doors.iter().for_each(Proxy::hold_messages);
+    stub_nodes.iter().for_each(Proxy::hold_messages);
     let after = group.fail_over();
     // The Sentinels make it a replica after some seconds, and then the locker leaves it.
     let is_replica = || before.admin().info("replication").contains("role:slave");

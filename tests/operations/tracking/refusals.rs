@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lockable_runtime::Locker;
 use lockable_runtime::check::{Code, Severity};
-use lockable_tests::{Admin, Answer, Cue, Doors, Server};
+use lockable_tests::{Admin, Answer, Cue, Server, StubNodes};
 
 use super::support::{end, hold, refused, stopped, tracked, warm_up};
 use crate::support::{connect, statistic, until};
@@ -58,55 +58,55 @@ async fn a_server_that_offers_nothing_renews_as_ever() {
     );
 }
 
-/// Behind a door that answers so, which is not asked again.
+/// Behind a stub node that answers so, which is not asked again.
 async fn renews_behind(cue: Cue, answer: Answer) {
-    let (_server, doors, locker, admin) = behind_a_door().await;
-    doors.answer(0, cue.clone(), answer);
+    let (_server, stub_nodes, locker, admin) = behind_a_stub_node().await;
+    stub_nodes.answer(0, cue.clone(), answer);
     let connections = || usize::try_from(statistic(&admin, "total_connections_received")).unwrap();
     warm_up(&locker, &admin).await;
     let guard = locker.lock("k").expire(SHORT).renew().acquire().await.unwrap();
     renewed(&admin, 1).await;
-    let (asked, before) = (doors.count(0, &cue), connections());
+    let (asked, before) = (stub_nodes.count(0, &cue), connections());
     renewed(&admin, 2).await;
     // A renewal that a machine that stalls answers too late is repeated on another connection.
-    let (again, later) = (doors.count(0, &cue) - asked, connections() - before);
+    let (again, later) = (stub_nodes.count(0, &cue) - asked, connections() - before);
     assert!(asked > 0 && again <= later, "{asked} and {again} times, on {later} later connections");
     guard.release().await.unwrap();
 }
 
 /// Goal: a lock that was deleted between its renewal and the read behind it is found, though no one says so.
-/// Method: a door answers for the server that the script has found the lock.
+/// Method: a stub node answers for the server that the script has found the lock.
 #[tokio::test]
 async fn a_lock_deleted_before_its_read_is_lost() {
-    let (_server, doors, locker, admin) = behind_a_door().await;
+    let (_server, stub_nodes, locker, admin) = behind_a_stub_node().await;
     warm_up(&locker, &admin).await;
     let body = hold(&locker, "k");
     until(async || admin.get("disLock:k").is_some()).await;
     let look = Cue::of(["EVALSHA"]).about("disLock:k");
-    doors.answer(0, look.clone().times(1), Answer::Numbers(vec![1]));
+    stub_nodes.answer(0, look.clone().times(1), Answer::Numbers(vec![1]));
     admin.del("disLock:k");
     assert!(stopped(body).await.contains("it has no holder"));
-    assert_eq!(doors.count(0, &look), 2);
+    assert_eq!(stub_nodes.count(0, &look), 2);
 }
 
 /// Goal: a read that finds nothing is no loss by itself.
 #[tokio::test]
 async fn a_lock_that_was_not_read_is_looked_at_again() {
-    let (_server, doors, locker, admin) = behind_a_door().await;
+    let (_server, stub_nodes, locker, admin) = behind_a_stub_node().await;
     warm_up(&locker, &admin).await;
     let read = Cue::of(["EXISTS"]);
-    doors.answer(0, read.clone().times(1), Answer::Number(0));
+    stub_nodes.answer(0, read.clone().times(1), Answer::Number(0));
     let body = hold(&locker, "k");
-    until(async || doors.count(0, &read) >= 2).await;
+    until(async || stub_nodes.count(0, &read) >= 2).await;
     assert!(!body.is_finished());
     end(body).await;
 }
 
-async fn behind_a_door() -> (Server, Doors, Locker, Admin) {
+async fn behind_a_stub_node() -> (Server, StubNodes, Locker, Admin) {
     let server = Server::start();
-    let doors = Doors::of_one_slot_each(&server);
-    let (locker, admin) = (connect(&doors.url_of(0)).await, server.admin());
-    (server, doors, locker, admin)
+    let stub_nodes = StubNodes::of_one_slot_each(&server);
+    let (locker, admin) = (connect(&stub_nodes.url_of(0)).await, server.admin());
+    (server, stub_nodes, locker, admin)
 }
 
 /// A short lease is renewed again and again.
@@ -128,9 +128,9 @@ async fn renewed(admin: &Admin, count: u64) {
 
 #[tokio::test]
 async fn a_check_says_that_deletions_are_noticed_late() {
-    let (_server, doors, locker, _admin) = behind_a_door().await;
+    let (_server, stub_nodes, locker, _admin) = behind_a_stub_node().await;
     let unknown = Answer::error("ERR unknown subcommand 'TRACKING'. Try CLIENT HELP.");
-    doors.answer(0, Cue::of(["CLIENT TRACKING"]), unknown);
+    stub_nodes.answer(0, Cue::of(["CLIENT TRACKING"]), unknown);
     let report = locker.check().await;
     let mut notes = report.findings().filter(|finding| finding.code() == Code::Untracked);
     let (Some(note), None) = (notes.next(), notes.next()) else { panic!("{report}") };

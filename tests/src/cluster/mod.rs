@@ -82,10 +82,10 @@ impl Cluster {
     }
 
     /// The same URL, with a proxy in front of each node that was there at the start as the seeds.
-    pub fn url_through(&self, doors: &[Proxy]) -> String {
+    pub fn url_through(&self, stub_nodes: &[Proxy]) -> String {
         let is_first = |(_, node): &(&Proxy, &Node)| node.is_member();
-        let doors = doors.iter().zip(&self.nodes).filter(is_first);
-        self.url_to(doors.map(|(door, _)| host(door.addr(), self.is_tls())))
+        let stub_nodes = stub_nodes.iter().zip(&self.nodes).filter(is_first);
+        self.url_to(stub_nodes.map(|(stub_node, _)| host(stub_node.addr(), self.is_tls())))
     }
 
     fn url_to(&self, seeds: impl Iterator<Item = String>) -> String {
@@ -98,7 +98,7 @@ impl Cluster {
     }
 
     /// A proxy in front of each node, also of those that may join, for one client: it gets to all through them.
-    pub fn doors(&self) -> Vec<Proxy> {
+    pub fn stub_nodes(&self) -> Vec<Proxy> {
         Proxy::in_front_of(self.nodes.iter().map(|node| node.server.service_addr()))
     }
 

@@ -52,9 +52,9 @@ impl Sentinels {
     }
 
     /// The same URL, which leads to each Sentinel through one of these proxies, the first ones.
-    pub fn url_through(&self, doors: &[Proxy]) -> String {
-        let doors = doors.iter().take(self.watchers.len());
-        self.url_of(&join(doors.map(|door| host(door.addr(), self.is_tls()))))
+    pub fn url_through(&self, stub_nodes: &[Proxy]) -> String {
+        let stub_nodes = stub_nodes.iter().take(self.watchers.len());
+        self.url_of(&join(stub_nodes.map(|stub_node| host(stub_node.addr(), self.is_tls()))))
     }
 
     /// What a URL says between its scheme and the name of the primary: where the Sentinels are.
@@ -63,12 +63,12 @@ impl Sentinels {
     }
 
     /// A proxy in front of each Sentinel, to cut some clients off from them.
-    pub fn doors(&self) -> Vec<Proxy> {
+    pub fn stub_nodes(&self) -> Vec<Proxy> {
         self.watchers.iter().map(|sentinel| Proxy::to(sentinel.service_addr())).collect()
     }
 
     /// A proxy in front of each Sentinel and then of each server, for one client: it gets to the servers through them.
-    pub fn all_doors(&self) -> Vec<Proxy> {
+    pub fn all_stub_nodes(&self) -> Vec<Proxy> {
         Proxy::in_front_of(self.watchers.iter().chain(&self.servers).map(Server::service_addr))
     }
 

@@ -1,4 +1,4 @@
-//! What the doors of a test do, as plain state that every connection reads.
+//! What the stub nodes of a test do, as plain state that every connection reads.
 
 use std::mem;
 use std::net::SocketAddr;
@@ -17,15 +17,15 @@ use crate::dice::Dice;
 pub(super) enum Fate {
     /// The server answers it.
     Passes,
-    /// The door answers it with these bytes.
+    /// The stub node answers it with these bytes.
     Answered(Vec<u8>),
     /// The same, once the test says so.
     AnsweredLate(Vec<u8>, Arc<Notify>),
-    /// The server answers it, and the door makes this of the reply.
+    /// The server answers it, and the stub node makes this of the reply.
     Garbled(Garble),
     /// The same, as a seed says.
     Disordered(Disorder, Dice),
-    /// The door answers it so.
+    /// The stub node answers it so.
     Given(Garbled),
     BreaksBefore,
     BreaksAfter,
@@ -37,21 +37,21 @@ pub(super) enum Fate {
 #[derive(Debug)]
 pub(super) struct Plan {
     addrs: Vec<SocketAddr>,
-    /// The door of each slot.
+    /// The stub node of each slot.
     pub(super) owners: Vec<usize>,
     pub(super) host: Host,
-    /// The doors that take commands behind `ASKING`.
+    /// The stub nodes that take commands behind `ASKING`.
     pub(super) importing: Vec<usize>,
     /// The first one that takes a command counts.
     pub(super) scenes: Vec<(usize, Cue, Answer)>,
-    /// What has come, and to which door, while nothing is garbled.
+    /// What has come, and to which stub node, while nothing is garbled.
     pub(super) seen: Vec<(usize, Vec<String>)>,
     pub(super) kind: Kind,
     /// What garbles replies and messages, where anything does.
     pub(super) draw: Option<Draw>,
 }
 
-/// What is behind the doors, as clients see it.
+/// What is behind the stub nodes, as clients see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Cluster,
@@ -61,24 +61,26 @@ pub(super) enum Kind {
 }
 
 impl Plan {
-    /// The first door has all slots but the last one of each other.
+    /// The first stub node has all slots but the last one of each other.
     pub(super) fn new(addrs: Vec<SocketAddr>) -> Self {
         let importing = (0..addrs.len()).collect();
         let mut owners = vec![0; usize::from(SLOTS)];
-        (1..addrs.len()).zip(owners.iter_mut().rev()).for_each(|(door, owner)| *owner = door);
+        (1..addrs.len())
+            .zip(owners.iter_mut().rev())
+            .for_each(|(stub_node, owner)| *owner = stub_node);
         let (scenes, seen) = (Vec::new(), Vec::new());
         let kind = Kind::Cluster;
         Self { addrs, owners, host: Host::Address, importing, scenes, seen, kind, draw: None }
     }
 
-    /// As if the doors had just been opened.
+    /// As if the stub nodes had just been opened.
     pub(super) fn reset(&mut self) {
         *self = Self { kind: self.kind, ..Self::new(mem::take(&mut self.addrs)) };
     }
 
-    pub(super) fn fate(&mut self, door: usize, command: Vec<String>, is_asking: bool) -> Fate {
+    pub(super) fn fate(&mut self, stub_node: usize, command: Vec<String>, is_asking: bool) -> Fate {
         let answer = self.scenes.iter_mut().find_map(|(of, cue, answer)| {
-            (*of == door && cue.takes(&command)).then(|| answer.clone())
+            (*of == stub_node && cue.takes(&command)).then(|| answer.clone())
         });
         let fate = match answer {
             Some(Answer::Error(text)) => Fate::Answered(error(&text)),
@@ -91,7 +93,7 @@ impl Plan {
             Some(Answer::BreakAfter) => Fate::BreaksAfter,
             Some(Answer::Silence) => Fate::Silent,
             Some(Answer::Held(hold)) => Fate::Held(hold),
-            None => self.usual(door, &command, is_asking),
+            None => self.usual(stub_node, &command, is_asking),
         };
         let drawn = self.draw.as_mut().and_then(|draw| draw.next(&command));
         let fate = match (fate, drawn) {
@@ -103,7 +105,7 @@ impl Plan {
         };
         // A client that connects again and again sends its scripts each time.
         if self.draw.is_none() {
-            self.seen.push((door, command));
+            self.seen.push((stub_node, command));
         }
         fate
     }
@@ -124,7 +126,7 @@ impl Plan {
         Garbled { bytes, ends }
     }
 
-    fn usual(&self, door: usize, command: &[String], is_asking: bool) -> Fate {
+    fn usual(&self, stub_node: usize, command: &[String], is_asking: bool) -> Fate {
         let is_slots = command.len() == 2
             && command[0].eq_ignore_ascii_case("CLUSTER")
             && command[1].eq_ignore_ascii_case("SLOTS");
@@ -137,8 +139,8 @@ impl Plan {
             return Fate::Answered(error("CROSSSLOT Keys in request don't hash to the same slot"));
         }
         let owner = self.owners[usize::from(slot)];
-        let is_taken = is_asking && self.importing.contains(&door);
-        if owner == door || is_taken || self.kind != Kind::Cluster {
+        let is_taken = is_asking && self.importing.contains(&stub_node);
+        if owner == stub_node || is_taken || self.kind != Kind::Cluster {
             return Fate::Passes;
         }
         let addr = self.addrs[owner];

@@ -1,4 +1,4 @@
-//! What a test has a door answer, and to which commands.
+//! What a test has a stub node answer, and to which commands.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct Cue {
     times: usize,
 }
 
-/// What a door answers.
+/// What a stub node answers.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// An error, and the server does not get the command.
@@ -42,7 +42,7 @@ pub enum Answer {
     Held(Hold),
 }
 
-/// Holds a command back at its door.
+/// Holds a command back at its stub node.
 #[derive(Clone, Debug, Default)]
 pub struct Hold(Arc<Held>);
 
@@ -113,7 +113,7 @@ impl Cue {
 }
 
 impl Hold {
-    /// Waits until the command has come to the door.
+    /// Waits until the command has come to the stub node.
     pub async fn wait_held(&self, limit: Duration) {
         let has_come = time::timeout(limit, self.0.has_come.notified()).await;
         assert!(has_come.is_ok(), "no such command has come within {limit:?}");

@@ -1,4 +1,4 @@
-//! One connection through a door.
+//! One connection through a stub node.
 
 use std::future::pending;
 use std::io;
@@ -10,15 +10,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::disorder::Garbled;
 use super::plan::Fate;
-use super::{Door, locked};
+use super::{StubNode, locked};
 use crate::resp::{Frames, is_push, words};
 
-impl Door {
+impl StubNode {
     pub(super) async fn serve(self, listener: TcpListener) {
         while let Ok((client, _)) = listener.accept().await {
-            let door = self.clone();
-            // It ends when either side closes; that is no fault of the door's.
-            tokio::spawn(async move { drop(door.carry(client).await) });
+            let stub_node = self.clone();
+            // It ends when either side closes; that is no fault of the stub node's.
+            tokio::spawn(async move { drop(stub_node.carry(client).await) });
         }
     }
 
@@ -31,13 +31,13 @@ impl Door {
         let (from_server, to_server) = server.into_split();
         let replies = Replies { from_server, to_client, frames: Frames::default() };
         let (passing, awaited, is_asking) = Default::default();
-        let carried = Carried { door: self, to_server, replies, passing, awaited, is_asking };
+        let carried = Carried { stub_node: self, to_server, replies, passing, awaited, is_asking };
         carried.run(from_client).await
     }
 }
 
 struct Carried {
-    door: Door,
+    stub_node: StubNode,
     to_server: OwnedWriteHalf,
     replies: Replies,
     /// Commands that go to the server together, and how many of them it answers.
@@ -70,7 +70,7 @@ impl Carried {
                     bytes.clear();
                 }
                 frames = self.replies.next() => {
-                    let garbled = locked(&self.door.plan).messages(&frames?);
+                    let garbled = locked(&self.stub_node.plan).messages(&frames?);
                     self.replies.give(garbled).await?;
                 }
             }
@@ -82,8 +82,8 @@ impl Carried {
             words(command).into_iter().map(|word| String::from_utf8_lossy(word).into_owned());
         let words: Vec<_> = words.collect();
         let name = words.first().map(|name| name.to_uppercase()).unwrap_or_default();
-        let door = self.door.number;
-        let fate = locked(&self.door.plan).fate(door, words, self.is_asking);
+        let stub_node = self.stub_node.number;
+        let fate = locked(&self.stub_node.plan).fate(stub_node, words, self.is_asking);
         self.is_asking = name == "ASKING";
         if !matches!(fate, Fate::Passes) {
             self.pass().await?;
