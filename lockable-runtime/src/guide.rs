@@ -81,6 +81,10 @@ pub mod faq {}
 #[doc = include_str!("../DESIGN.md")]
 pub mod design {
     #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/words.md")]
+    pub mod words {}
+
+    #[doc = include_str!("../links.md")]
     #[doc = include_str!("../design/safety.md")]
     pub mod safety {}
 

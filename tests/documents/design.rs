@@ -40,6 +40,25 @@ fn the_contents_of_the_design_are_its_questions_in_order() {
 }
 
 #[test]
+fn each_word_of_the_code_is_a_type() {
+    let words = read("design/words.md");
+    let rows = words.lines().filter(|line| line.starts_with("| ") && line.contains(".rs` `"));
+    let types: Vec<_> = rows.map(|row| row.split('`').collect::<Vec<_>>()).collect();
+    assert!(types.len() > 15, "{types:?}");
+    for row in types {
+        let (file, name) = (row[1], row[3]);
+        let code = read(&format!("lockable-runtime/src/{file}"));
+        let is_type = |kind| {
+            let start = format!("{kind} {name}");
+            code.match_indices(&start).any(|(at, _)| {
+                !code[at + start.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+            })
+        };
+        assert!(["struct", "enum", "trait"].into_iter().any(is_type), "{file} has no {name}");
+    }
+}
+
+#[test]
 fn no_part_of_the_design_is_long() {
     for text in markdown("design").into_iter().chain(["DESIGN.md".to_owned()]) {
         let lines = read(&text).lines().count();

@@ -1,7 +1,7 @@
 //! Waiting without polling: the calls of this process form a line for each lock, and take turns. A table of
 //! who holds each lock, waits for it and asks for it spares the others their queries.
 //!
-//! See "How does a call wait in the FIFO queue?" in DESIGN.md.
+//! See "How does a call wait in the FIFO queue?" in DESIGN.md, and "What do the words of the code mean?" in DESIGN.md.
 
 use std::sync::Arc;
 
