@@ -60,7 +60,7 @@ local function reserve(fence, now)
   return counted + 1
 end
 
--- An entry that asks again soon leaves it to that to lengthen the life of a queue that is there.
+-- An entry that queries again soon leaves the TTL of an existing queue to its next query.
 local function join(queue, entry, life, asks_again_soon)
   local place, condition = redis.pcall('LPOS', queue, entry), 'GT'
   if not place then

@@ -101,5 +101,5 @@ fn host() -> String {
     env::var("COMPUTERNAME").unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// Of a list of locks.
+/// The headings of a list of locks.
 const HEADINGS: [&str; 6] = ["KEY", "HOLDER", "PROCESS", "HELD", "LEFT", "WAITING"];

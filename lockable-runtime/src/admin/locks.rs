@@ -34,7 +34,7 @@ pub struct Locks {
     state: State,
     found: VecDeque<HeldLock>,
     scanned: u64,
-    /// Of the page that was found last.
+    /// The error of the last page.
     failed: Option<LockError>,
     /// The hashes of the keys that were listed: a server may name a key more than once.
     listed: HashSet<u64>,

@@ -25,7 +25,7 @@ use crate::types::slot::Slot;
 /// own token and succeeds.
 pub(crate) struct Attempt {
     pub(crate) key: LockKey,
-    /// Of a call that wants any permit of the key; none for one lock, which a permit is once it is known.
+    /// Set while the call waits for any of the permits; `None` for a plain lock, and once a permit was granted.
     pub(crate) local_permit: Option<Arc<LocalPermit>>,
     /// Whose fence counter counts its grant.
     pub(crate) slot: Slot,
@@ -46,7 +46,7 @@ pub(crate) struct Attempt {
     is_withdrawn: AtomicBool,
     /// Whether its holder wants to hear what others do with the lock.
     is_watched: AtomicBool,
-    /// Of the call that it is for: the one that it was made for, until it is another one's turn. Read by events.
+    /// The label of the call that holds or requests the lock, for events. It changes when the turn is passed on.
     label: Mutex<&'static Label>,
     /// What has the lock by the latest answer, if that is no holder: a pause, a ticket, or what a release left taken.
     obstacle: Mutex<Option<Arc<Held>>>,

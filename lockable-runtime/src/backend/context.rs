@@ -133,7 +133,7 @@ impl Drop for BackendContext {
 /// A reply of the backend that is waited for, and may come late.
 pub(crate) struct Query<'a, T> {
     context: &'a BackendContext,
-    /// Of the lock, or the locks of one server, that it is about.
+    /// The slot of the lock that it is about, or of one of the locks of a server.
     slot: Slot,
     /// None once it was answered.
     pub(crate) reply: Option<Reply<T>>,

@@ -22,7 +22,7 @@ pub(crate) struct Grant {
     ttl: Ttl,
     /// Boxed, because every grant has the space for it and few are of one.
     permit: Option<Box<LockKey>>,
-    /// Of the server that answered, where one can be left for another, which may not know the grant.
+    /// The epoch of the server that answered, where it can be left for another one, which may not know the grant.
     epoch: Option<Arc<Epoch>>,
 }
 

@@ -126,7 +126,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// Runs work that must not depend on the caller: never blocks, needs no runtime around it.
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
 
-    /// The runtime on which the leases of this caller are renewed; one who blocks its own says so.
+    /// The runtime that renews the caller's leases: not the caller's own where that is blocked.
     fn renewal_runtime(&self, caller_blocks: bool) -> Handle;
 
     /// Makes sure that the backend can be used from the calling task.
@@ -152,8 +152,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// The fault of a request for such a lock on whose answer the calling task gave up after this time.
     fn unanswered(&self, slot: Slot, waited: Duration) -> Fault;
 
-    /// Looks whether locks whose keys begin so can work here, for someone who does that with them; touches none of
-    /// them.
+    /// Checks whether locks with this key prefix can work on this server for the given role. Touches no lock.
     fn check(&self, prefix: &str, role: Role) -> Checkup;
 }
 

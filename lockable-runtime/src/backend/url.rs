@@ -16,7 +16,7 @@ use crate::types::secret::Secret;
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) url: String,
-    /// Of what is in Redis beside the locks; in memory that has no names.
+    /// Names what is in Redis beside the locks; in memory that has no names.
     pub(crate) namespace: Namespace,
     /// What this process is called at a server.
     pub(crate) service: Option<String>,

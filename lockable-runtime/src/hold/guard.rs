@@ -70,9 +70,9 @@ pub struct LockGuard {
     turn: Option<Box<Turn>>,
     /// The span and the times of the hold, until the release begins.
     hold: Option<Hold>,
-    /// Of a permit: another call of this process has it once the release was tried, or the lease is over.
+    /// Set for a permit: another call of this process has it once the release was tried, or the lease is over.
     local_permit: Option<Box<Occupied>>,
-    /// Of the ticket that the lock may be by now, while that is not known.
+    /// The attempt of the ticket that the lock may be by now, while that is not known.
     pub(super) passing: Option<Arc<Attempt>>,
 }
 
@@ -89,7 +89,7 @@ impl LockGuard {
         Self { lease, releaser, unreleased, entry, turn, hold, local_permit: None, passing: None }
     }
 
-    /// Of a permit, whose call has this local permit.
+    /// The guard of a permit, with the call's local permit.
     pub(crate) fn in_local_permit(mut self, local_permit: Occupied) -> Self {
         let lease = self.lease.clone();
         local_permit.lasts(Box::new(move || lease.remaining()));
@@ -105,8 +105,8 @@ impl LockGuard {
         self
     }
 
-    /// The call has all of its locks now, of which this is one: its options begin.
-    pub(crate) fn begin_options(&self, options: &Options) {
+    /// The call has all of its locks now, of which this is one: the limits of the hold count from now.
+    pub(crate) fn begin_limits(&self, options: &Options) {
         self.lease.begin(options);
         if let Some(entry) = self.entry.as_ref().filter(|_| !self.lease.renews()) {
             entry.unschedule();

@@ -41,7 +41,7 @@ pub(crate) fn holds(store: &str, is_it: impl Fn(&LockKey) -> bool) -> bool {
     HELD.try_with(these).is_ok_and(|leases| leases.iter().any(|lease| !lease.is_lost()))
 }
 
-/// Takes so many of the innermost leases away again, also when the step panics.
+/// Removes this number of the innermost leases again, also when the step panics.
 struct Noted(usize);
 
 impl Drop for Noted {

@@ -52,7 +52,7 @@ pub struct LockSet {
 }
 
 impl LockSet {
-    /// Of the guards of all these keys.
+    /// Makes a set of the guards of all these keys.
     pub(crate) fn new(mut guards: Vec<LockGuard>, keys: &[LockKey]) -> Self {
         guards.sort_by_key(|guard| keys.iter().position(|key| key == guard.lease.key()));
         let of = |key: &LockKey| guards.iter().find(|guard| guard.lease.key() == key);

@@ -60,7 +60,7 @@ struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
     ttl: Ttl,
-    /// Whether it is renewed for as long as the lock is held; until the options begin, whatever they say.
+    /// Whether it is renewed for as long as the lock is held; before `begin` in any case.
     renews: AtomicBool,
     on_lost: OnLost,
     label: &'static Label,
@@ -116,7 +116,7 @@ impl Lease {
         })))
     }
 
-    /// Its options begin: until here it was renewed, without a longest or a shortest hold.
+    /// The limits of the hold count from now: until here it was renewed, without a longest or a shortest hold.
     ///
     /// See "How does a call acquire several keys without a deadlock?" in DESIGN.md.
     pub(crate) fn begin(&self, options: &Options) {
@@ -507,7 +507,7 @@ pub fn owner_of(lease: &Lease) -> &str {
 
 #[cfg(test)]
 impl Lease {
-    /// Of a grant of now.
+    /// A lease that was granted now.
     pub(crate) fn granted(
         attempt: Arc<Attempt>,
         options: &Options,

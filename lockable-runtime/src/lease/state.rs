@@ -1,5 +1,12 @@
 //! What a lease is at a moment: the decisions, without clock, requests or timers.
 //!
+//! A lease is valid until the moment when its last answered request was sent, plus its TTL, less an allowance for the
+//! drift of clocks: so it ends here before it does in the backend. Only the answer to a renewal moves that deadline, and
+//! only forwards. `max_hold` is a second deadline, which nothing moves. A lease ends once, by the first of these: its
+//! release, a deadline, an operator, or an answer that the lock is another holder's or no one's. Whatever is learned later
+//! changes nothing, because the body may have stopped for it. The guard reads the status right before each poll of the
+//! body, and stops the body where the lock is not held.
+//!
 //! See "What makes a lease lost?" in DESIGN.md.
 //! See "What has to be believed, and what does a lease promise then?" in DESIGN.md.
 
@@ -29,7 +36,7 @@ pub(crate) struct LeaseState {
     is_revoked: bool,
     /// Why an operator did that, or took the lock away.
     pub(super) reason: Option<Reason>,
-    /// Whether the lock may be a ticket's by now: what renewals find is of no account then.
+    /// Whether the lock may be a ticket's by now: then the results of renewals are ignored.
     pub(super) is_passing: bool,
     /// Lost or released, once it is.
     end: Option<Status>,

@@ -18,10 +18,10 @@ impl LockRequest<Vec<LockKey>> {
     /// that waits has smaller keys only, and calls for several keys never wait for each other in a circle. With free
     /// locks that is one round trip for any number of keys.
     ///
-    /// What is held while others are waited for is renewed, without [`renew`](LockRequest::renew) too. The options begin
-    /// when the last lock is there: [`max_hold`](LockRequest::max_hold) and [`min_hold`](LockRequest::min_hold) count
-    /// from then. [`wait`](LockRequest::wait) limits the whole call. If a lock is lost meanwhile, all are released,
-    /// and the call begins again, at most four times.
+    /// What is held while others are waited for is renewed, without [`renew`](LockRequest::renew) too.
+    /// [`max_hold`](LockRequest::max_hold) and [`min_hold`](LockRequest::min_hold) count from when the last lock is
+    /// there. [`wait`](LockRequest::wait) limits the whole call. If a lock is lost meanwhile, all are released, and
+    /// the call begins again, at most four times.
     ///
     /// # What this does not guarantee
     /// A program that acquires the same keys one by one, in another order, can wait in a circle with this call, until

@@ -149,7 +149,7 @@ pub(super) struct Mix {
     pub(super) cancel: u64,
     /// A body waits for long.
     pub(super) long_body: u64,
-    /// A call wants one of so many permits, or all of them; several locks; or a lock that it leaves done.
+    /// A call wants one of several permits, or all of them; several locks; or a lock that it leaves done.
     pub(super) wants_permit: u64,
     pub(super) permits: usize,
     pub(super) wants_all: u64,

@@ -105,7 +105,7 @@ pub(super) enum NoAnswer {
 }
 
 impl NoAnswer {
-    /// Of a request that slots on the move do not concern.
+    /// The fault of a request that slots on the move do not concern.
     pub(super) fn fault(self) -> Fault {
         match self {
             Self::Fault(fault) => fault,

@@ -291,7 +291,7 @@ struct User<'a> {
 }
 
 impl<'a> User<'a> {
-    /// Of each of the locks, once.
+    /// One for each of the locks.
     fn all(worker: &'a Worker, leases: &[Lease]) -> Vec<Self> {
         let is_first = |at: usize| leases[..at].iter().all(|lease| lease.key() != leases[at].key());
         let each = (0..leases.len()).filter(|at| is_first(*at));

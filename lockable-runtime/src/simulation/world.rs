@@ -35,7 +35,7 @@ pub(super) struct World {
     processes: Mutex<Vec<Weak<dyn Hears>>>,
     /// The locks of which a process hears that others have changed them, and their owners then.
     tracked: Mutex<BTreeMap<(usize, &'static str), String>>,
-    /// Of each attempt that asks for any permit: how many requests are under way, and whether two ever were.
+    /// How many requests of each attempt for any permit are under way, and whether two ever were.
     requests: Mutex<BTreeMap<String, (u32, bool)>>,
     /// One less than the first fencing token: those of the calendar differ from run to run.
     fences: OnceLock<u64>,

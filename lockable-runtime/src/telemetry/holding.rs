@@ -41,7 +41,7 @@ pub(crate) enum HoldEnd {
 }
 
 impl Hold {
-    /// Of a lock that was granted at `since`, after its holder had waited for `waited`.
+    /// A lock was granted at `since`, after its holder had waited for `waited`.
     pub(crate) fn new(since: Moment, waited: Duration, renews: bool) -> Self {
         Self { span: Span::none(), since, waited, renews }
     }

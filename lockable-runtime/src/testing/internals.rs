@@ -154,7 +154,7 @@ impl Verbs {
         self.released_by(ReleasedBy::Command, key, ttl, identity)
     }
 
-    /// The same of a call that wants any of so many permits of the key.
+    /// The same for a call that wants any permit of the key, which has this number of them.
     ///
     /// # Errors
     /// When the key or the lease is invalid.

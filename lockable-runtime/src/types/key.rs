@@ -185,7 +185,7 @@ impl Keys for Vec<LockKey> {
 }
 
 /// # Errors
-/// When one call cannot have so many keys.
+/// When one call cannot have this number of keys.
 pub(crate) fn counted(keys: Vec<LockKey>) -> Result<Vec<LockKey>, LockError> {
     let flaw = match keys.len() {
         0 => {

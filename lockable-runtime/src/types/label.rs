@@ -20,20 +20,20 @@ pub struct Label {
     pub(crate) metrics: MetricKeys,
 }
 
-/// Of locks that were given no label.
+/// The label of locks that were given none.
 static NONE: Label = Label::new("", "");
 
 /// The labels that were written by hand, found by a hash of their texts.
 static BY_HAND: [GrowOnly<Label>; 64] = [const { GrowOnly::new() }; 64];
 
 impl Label {
-    /// Of a key template, and of the function under it.
+    /// Makes the label of a key template and of the function under it.
     #[must_use]
     pub const fn new(lock: &'static str, function: &'static str) -> Self {
         Self { lock, function, metrics: MetricKeys::new() }
     }
 
-    /// Of locks that no attribute makes. It is stored for as long as the program runs, once for each text.
+    /// Returns the label of locks that no attribute makes. It is stored for as long as the program runs, once for each text.
     pub(crate) fn by_hand(lock: &'static str) -> &'static Self {
         let mut hasher = DefaultHasher::new();
         lock.hash(&mut hasher);

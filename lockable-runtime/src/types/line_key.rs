@@ -1,4 +1,4 @@
-//! What tells the lines of a process from each other: no text, which could also be the key of a lock.
+//! The key of a line within its process: no text, which could also be the key of a lock.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use crate::types::permit::LocalPermit;
 /// One line of calls of this process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LineKey {
-    /// Of the calls for one lock.
+    /// The line of the calls for one lock.
     Lock(LockKey),
-    /// Of the call with a local permit.
+    /// The line of the one call with this local permit.
     LocalPermit(Arc<LocalPermit>),
 }
 

@@ -35,7 +35,7 @@ struct Numbers {
     stays: u64,
 }
 
-/// Of a call with a local permit.
+/// A local permit that a call has.
 struct Stay {
     id: u64,
     /// How long its lease lasts; none while it has none.

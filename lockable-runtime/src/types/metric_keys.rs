@@ -10,7 +10,7 @@ use crate::types::grow_only::GrowOnly;
 /// whichever recorder it is sent to.
 pub(crate) struct MetricKeys {
     known: GrowOnly<Known>,
-    /// Of the last look whether they are new.
+    /// The recorder's generation when the keys were compared with it last.
     since: AtomicU32,
 }
 

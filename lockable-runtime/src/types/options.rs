@@ -130,7 +130,7 @@ pub struct Options {
     pub(crate) label: &'static Label,
 }
 
-/// When the options of a hold begin.
+/// From when on the limits of a hold count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Begin {
     #[default]

@@ -20,7 +20,7 @@ pub(crate) struct Pause {
 }
 
 impl Pause {
-    /// Of a lock with this value, if that is paused.
+    /// Returns the pause of a lock with this value, if it is paused.
     pub(crate) fn of(value: &LockValue) -> Option<Self> {
         let is_pause = |parts: &TokenParts<'_>| parts.mark == Some(Mark::Paused);
         let parts = TokenParts::parse(value.text()).filter(is_pause)?;

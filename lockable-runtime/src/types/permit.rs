@@ -52,7 +52,8 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
 pub(crate) struct PermitsKey(LockKey);
 
 impl PermitsKey {
-    /// Of a key that begins with this prefix. A hash tag of its own is kept; else the text behind the prefix is one.
+    /// Returns the permits' key of a key that begins with this prefix. A hash tag of its own is kept; else the text behind
+    /// the prefix is one.
     ///
     /// # Errors
     /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the names of the permits would be too long, or are those of
@@ -88,7 +89,7 @@ impl PermitsKey {
         Ok((0..=count).map(|number| self.member(number)).collect())
     }
 
-    /// Of which the key is a permit.
+    /// Returns the permits' key of a permit; `None` for any other key.
     pub(crate) fn of_permit(key: &LockKey) -> Option<Self> {
         let (permits_key, _) = member(key.as_str()).filter(|(_, number)| *number > 0)?;
         Some(Self(LockKey::within(permits_key.to_owned())))
@@ -142,12 +143,12 @@ pub(crate) struct LocalPermit {
     pub(crate) permits: u8,
 }
 
-/// What tells a local permit from the others of its key. It is no permit's number: any may be granted.
+/// The number of a local permit among those of its key. It is no permit's number: any permit may be granted.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LocalNumber {
-    /// Of as many as the key has permits.
+    /// A call for one permit: there are as many as the key has permits.
     OneOf(u8),
-    /// Of a call for all permits, which has a local permit of its own for each.
+    /// A call for all permits, which has a local permit of its own for each.
     OfAll(u64),
 }
 

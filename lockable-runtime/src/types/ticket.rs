@@ -72,7 +72,7 @@ const HEAD: &str = "lockable-ticket:";
 const VERSION: &str = "2";
 
 impl Ticket {
-    /// Of a lock that has this owner token.
+    /// Makes the ticket of a lock with this owner token.
     pub(crate) fn new(
         store: &str,
         key: LockKey,

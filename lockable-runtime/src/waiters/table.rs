@@ -1,7 +1,11 @@
-//! The table of all entries, in parts by the hash of the key, each with a mutex of its own: several threads
-//! use it at the same time.
+//! The table of all entries: which calls of this locker try, wait for and hold each lock.
 //!
-//! Under such a mutex the states of leases are looked at, and nothing is woken, logged or dropped.
+//! A new call looks here first, and so saves a request. If another call tries or waits, a call that may wait joins the
+//! line at once; if a lease was confirmed a moment ago, a call that does not wait is busy. Calls that try and wait are
+//! counted, because one too many does no harm. Leases are listed, because they are renewed, and because their loss must
+//! be found. The table is divided by the hash of the key into [`PARTS`], each with a mutex of its own: several threads use
+//! it at the same time. Under such a mutex the states of leases are read, and nothing is woken, logged or dropped: what a
+//! change leaves ([`Left`]) is dropped by the caller.
 //!
 //! See "When is a call busy without a request to Redis?" in DESIGN.md.
 
@@ -90,7 +94,7 @@ pub(super) enum Role {
     IsOver,
 }
 
-/// What a call does that comes.
+/// What a new call is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// It asks for the lock.

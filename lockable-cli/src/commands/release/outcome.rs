@@ -62,7 +62,7 @@ impl Outcome {
         }
     }
 
-    /// Of a hold that has ended before anything was sent.
+    /// Prints that the hold had ended before anything was sent.
     pub(super) fn print_ended(key: &str, name: &str, id: &str, json: bool) {
         let outcome = Self::new("changed", None);
         if json {

@@ -51,7 +51,7 @@ pub(super) struct Hold {
     process: Option<ProcessId>,
     since: Option<HeldSince>,
     request_id: Option<String>,
-    /// Of a value of another library, which says nothing else.
+    /// The id of another library's value, which says nothing else.
     foreign: Option<HolderId>,
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Age {
 }
 
 impl Age {
-    /// Of a lease that is held from now on.
+    /// The age of a lease that is held from now on.
     pub(super) fn new(since: Moment) -> Self {
         Self { since, next: DAY }
     }

@@ -38,7 +38,7 @@ pub(super) struct RenewalTask {
 pub(super) struct Scheduled {
     lease: Lease,
     plan: Plan,
-    /// Of a renewed lease whose length is logged.
+    /// How long the lease is held, where that is logged.
     age: Option<Age>,
 }
 
@@ -365,7 +365,7 @@ mod tests {
         Arc::new(Attempt::drawn(LockKey::from_static(key), ttl))
     }
 
-    /// Of a grant of now.
+    /// A lease that was granted now.
     fn lease(context: &Arc<BackendContext>, attempt: &Arc<Attempt>, renew: bool) -> Lease {
         let options = Options { ttl: attempt.ttl, renew, ..Options::default() };
         Lease::granted(Arc::clone(attempt), &options, Arc::clone(context))

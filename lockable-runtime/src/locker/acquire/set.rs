@@ -26,7 +26,7 @@ use crate::types::together::join_all;
 /// How often a call begins that loses a lock while it waits for another.
 const ROUNDS: u32 = 5;
 
-/// Acquires the locks of all these keys; the options begin when the last is there.
+/// Acquires the locks of all these keys; the limits of the hold count from when the last is there.
 ///
 /// # Cancel safety
 /// It leaves nothing behind: what it has by then is released in the background.
@@ -48,7 +48,7 @@ pub(crate) async fn acquire_all(
         Tried::Busy(busy) => return Ok(Tried::Busy(busy)),
     };
     for guard in &guards {
-        guard.begin_options(options);
+        guard.begin_limits(options);
     }
     Ok(Tried::Granted(LockSet::new(guards, &keys)))
 }

@@ -1,5 +1,12 @@
 //! The state machine of one lock in this process: who waits, and what their attempts have in the backend.
 //!
+//! Calls wait in the order of arrival. All of them together have one attempt in the backend, which queries for the first
+//! call and keeps one entry in the queue of Redis. A reply that grants it makes a turn, and the first call gets that. When
+//! its body has ended, the turn is passed to the next call without a request, as often as the grant allows; then it is
+//! released, and the same step puts the line's next attempt at the end of the queue. The line queries when it is new, when
+//! a wake-up says that the lock is kept for it, and every [`RECHECK_INTERVAL`], because a wake-up may be lost. A query may
+//! be answered after its attempt was given up: until then the attempt is a leftover, and what it is granted is released.
+//!
 //! It is pure: events come in with the moment of now, and [`Actions`] go out. An attempt is one of these:
 //!
 //! | state | begins | ends |

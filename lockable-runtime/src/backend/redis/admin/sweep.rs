@@ -21,7 +21,7 @@ use crate::types::selection::Selection;
 /// How many keys the server goes through for one page: about 200 µs.
 const COUNT: u64 = 250;
 
-/// Of how many keys the locks are read in one go: about 100 µs.
+/// The number of keys that are read at once, which takes the server about 100 µs.
 const READ: usize = 64;
 
 /// How often a server is gone through from the start, because its connection broke: a cursor is good for one run

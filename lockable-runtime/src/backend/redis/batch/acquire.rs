@@ -155,7 +155,7 @@ fn read(
 /// What the first reply says.
 enum Taken {
     Granted {
-        /// Of the permit; any number for one lock.
+        /// The number of the permit; any number for one lock.
         number: u8,
     },
     Busy,

@@ -77,7 +77,7 @@ async fn ask(
     Ok((each(connection, asked.into_iter().flat_map(only))?, shown))
 }
 
-/// Runs calls for so many of these renewals each, and what has their locks be tracked.
+/// Runs calls for this number of renewals each, and the commands that track their locks.
 async fn run(
     connection: &Connection,
     renewals: &[Renewal],

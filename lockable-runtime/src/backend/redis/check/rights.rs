@@ -399,7 +399,7 @@ mod tests {
         assert_eq!(of_node, least_of_nodes().map(str::to_owned).collect());
     }
 
-    /// Of the lines of operators, those of the app are tried there.
+    /// Of the operators' lines, those that an application needs too are tried there.
     #[test]
     fn every_right_to_look_is_tried() {
         let keys = ["%R~disLock:*", "%R~lockable:*"].map(str::to_owned);

@@ -36,7 +36,7 @@ pub(crate) struct Client {
     timers: Handle,
     /// Set when a server has answered that is reached in this way: it speaks what the URL says. Never unset.
     has_answered: Arc<AtomicBool>,
-    /// Of the connection that is being opened.
+    /// How far the connection is that is being opened.
     pub(crate) progress: Progress,
 }
 

@@ -8,12 +8,12 @@ use crate::types::namespace::Namespace;
 const DOCUMENTED: &str = include_str!("../../../../acl.md");
 const DOCUMENTED_OF_OPERATORS: &str = include_str!("../../../../acl_operators.md");
 
-/// Of the keys beside a lock.
+/// The pattern of the keys beside a lock.
 pub(crate) fn companions(namespace: &Namespace) -> String {
     format!("~{namespace}:*")
 }
 
-/// Of the channels on which wake-ups are published.
+/// The pattern of the channels on which wake-ups are published.
 pub(crate) fn channels(namespace: &Namespace) -> String {
     format!("&{namespace}:*")
 }

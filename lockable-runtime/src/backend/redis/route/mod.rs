@@ -1,5 +1,12 @@
 //! The way of a request: to the server of its slot, and on from there as the answers say.
 //!
+//! A request names a slot. The table of slot owners says which server has it, and that server's connection sends the
+//! request. Most replies end it there. A redirect is followed, and a `MOVED` also changes the table. A connection that
+//! breaks is replaced once, and errors that pass are retried after a pause until the command deadline. Every request may
+//! be sent twice, because the owner token in it makes the second one find what the first one did. If the first answer is
+//! not known, or came from a server that was left meanwhile, the caller learns that too ([`Before`]), because the lock may
+//! be granted there. A request about several keys of a slot that moves is divided ([`in_parts`]).
+//!
 //! See "Why not the cluster connection of the `redis` crate?" in DESIGN.md.
 
 use std::future::ready;
@@ -200,7 +207,7 @@ impl Router {
         let opener = &self.topology.opener;
         match meaning {
             Meaning::Moved(endpoint) => {
-                // No news where a server says it to which the slot only moves: it does not have it in the table.
+                // Ignored from the target of a migration: it does not own the slot in the table yet.
                 self.topology.slot_owners.move_slot(slot, connection, &endpoint);
                 hops.redirect(fault, None, opener).await
             }

@@ -78,7 +78,7 @@ impl Connections {
         connection(find(&self.openings.lock(), runtime)?)
     }
 
-    /// Has the next call open a connection anew which the calling task's runtime has opened before the other one.
+    /// Makes the next call replace a connection of the calling task's runtime that is older than the other one.
     pub(crate) fn retire_older_than(&self, other: &Self) {
         let runtime = self.runtime();
         if let (Some(own), Some(other)) = (self.latest(&runtime), other.latest(&runtime))

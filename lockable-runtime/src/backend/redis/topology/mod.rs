@@ -1,4 +1,11 @@
 //! Which server has which locks, as this process knows it.
+//!
+//! To a request each deployment is the same: a table with the owner of each of the 16 384 hash slots. One server owns all
+//! of them for good. Behind Sentinels, the elected primary does: a `+switch-master` of most Sentinels replaces it, and its
+//! connections are abandoned, so that no late answer of the former one counts. In a cluster each node owns some: a `MOVED`
+//! moves one slot at once, and makes the nodes report all of theirs soon after ([`refreshes`]). A single node or Sentinel
+//! is not believed where most others say something else ([`votes`]). Each server has its connections and its fence
+//! counters, which are forgotten for slots that change hands.
 
 use std::future::Future;
 use std::pin::pin;

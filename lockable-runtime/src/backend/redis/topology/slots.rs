@@ -17,7 +17,7 @@ pub(crate) struct Slots {
     /// The nodes in the URL, which know the others.
     pub(super) seeds: Vec<Endpoint>,
     pub(super) table: Mutex<Table>,
-    /// Of the requests which node has which slots.
+    /// When the nodes are asked which of them has which slots.
     pub(super) pace: Pace,
     pub(super) this: Weak<Self>,
 }

@@ -92,7 +92,7 @@ impl<F> Votes<F> {
 
 /// What is named most often.
 pub(super) struct Most<'a, T> {
-    /// Of those that are named equally often, the first.
+    /// The one that is named most often; the first of several.
     pub(super) what: &'a T,
     pub(super) count: usize,
     pub(super) is_tied: bool,

@@ -33,7 +33,7 @@ pub(crate) struct Probe {
     /// The process that its waiters claim to be of.
     pub(crate) origin: Origin,
     pub(crate) prefix: String,
-    /// Of the locker's own, where its lockers' companion keys are.
+    /// The locker's namespace, where its companion keys are.
     pub(crate) namespace: Namespace,
     /// The probe's companion keys are in the probe's namespace.
     pub(crate) names: Names,

@@ -53,7 +53,7 @@ impl Names {
         self.unknown.store(u16::MAX, Ordering::Relaxed);
     }
 
-    /// A call by the script's name, or else with its text, of so many keys; with capacity for as many arguments.
+    /// A call by the script's name, or else with its text, with this number of keys and capacity for the arguments.
     pub(crate) fn call(&self, script: Script, keys: usize, arguments: usize) -> Cmd {
         let is_unknown = self.becomes_known(script);
         let (verb, text) = if self.are_cached && !is_unknown {

@@ -69,7 +69,7 @@ pub(crate) enum Shown {
 }
 
 impl Reads {
-    /// Of the renewals whose locks are to be tracked; together, or those of each slot by themselves.
+    /// Makes the commands that track the locks of these renewals: one for all, or one for each slot.
     pub(crate) fn of(renewals: &[Renewal], are_together: bool) -> Self {
         let watched: Vec<_> = renewals.iter().map(|one| one.attempt.is_watched()).collect();
         let mut groups = BTreeMap::<Option<u16>, Cmd>::new();
