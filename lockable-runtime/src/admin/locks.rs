@@ -30,8 +30,8 @@ pub struct Locks {
     prefix: String,
     namespace: Namespace,
     glob: String,
-    pace: Pace,
-    state: State,
+    pace: ListingPace,
+    state: ListingState,
     found: VecDeque<HeldLock>,
     scanned: u64,
     /// The error of the last page.
@@ -43,12 +43,12 @@ pub struct Locks {
 
 /// How fast a listing goes.
 #[derive(Clone, Copy, Debug)]
-enum Pace {
+enum ListingPace {
     Gentle,
     Fast,
 }
 
-enum State {
+enum ListingState {
     Start,
     /// Since then, a page is asked for.
     Asking(Reply<Page>, Moment),
@@ -64,8 +64,8 @@ impl Locks {
             prefix,
             namespace,
             glob: "*".to_owned(),
-            pace: Pace::Gentle,
-            state: State::Start,
+            pace: ListingPace::Gentle,
+            state: ListingState::Start,
             found: VecDeque::new(),
             scanned: 0,
             failed: None,
@@ -87,7 +87,7 @@ impl Locks {
 
     /// Lists without pauses, for a server with spare capacity.
     pub fn unthrottled(mut self) -> Self {
-        self.pace = Pace::Fast;
+        self.pace = ListingPace::Fast;
         self
     }
 
@@ -112,14 +112,14 @@ impl Locks {
         self.scanned
     }
 
-    fn start(&self) -> Result<State, LockError> {
+    fn start(&self) -> Result<ListingState, LockError> {
         let selection = Selection::new(&self.prefix, &self.glob, &self.namespace);
         let backend = self.context.backend_here()?;
-        Ok(State::Asking(backend.sweep(selection), backend.now()))
+        Ok(ListingState::Asking(backend.sweep(selection), backend.now()))
     }
 
     /// Takes in a page that was asked for then.
-    fn turn(&mut self, page: Page, asked: Moment) -> State {
+    fn turn(&mut self, page: Page, asked: Moment) -> ListingState {
         self.failed = page.fault.map(Fault::into_error);
         self.scanned = self.scanned.saturating_add(page.scanned);
         for seen in page.seen {
@@ -127,20 +127,20 @@ impl Locks {
                 self.found.push_back(HeldLock::of(seen, &self.prefix, &self.context.reporting));
             }
         }
-        let Some(rest) = page.rest else { return State::End };
+        let Some(rest) = page.rest else { return ListingState::End };
         let took = self.context.backend.now().since(asked);
         match self.pace {
-            Pace::Gentle if !took.is_zero() => {
+            ListingPace::Gentle if !took.is_zero() => {
                 let pause = took.saturating_mul(PAUSE).min(LONGEST_PAUSE);
-                State::Pausing(Box::pin(self.context.backend.timer(pause)), rest)
+                ListingState::Pausing(Box::pin(self.context.backend.timer(pause)), rest)
             }
-            Pace::Gentle | Pace::Fast => State::Ready(rest),
+            ListingPace::Gentle | ListingPace::Fast => ListingState::Ready(rest),
         }
     }
 
-    fn asking(&self, rest: Rest) -> State {
+    fn asking(&self, rest: Rest) -> ListingState {
         let now = self.context.backend.now();
-        State::Asking(rest(), now)
+        ListingState::Asking(rest(), now)
     }
 }
 
@@ -163,28 +163,28 @@ impl Stream for Locks {
             if let Some(error) = this.failed.take() {
                 return Poll::Ready(Some(Err(error)));
             }
-            this.state = match std::mem::replace(&mut this.state, State::End) {
-                State::Start => match this.start() {
+            this.state = match std::mem::replace(&mut this.state, ListingState::End) {
+                ListingState::Start => match this.start() {
                     Ok(started) => started,
                     Err(error) => return Poll::Ready(Some(Err(error))),
                 },
-                State::Asking(mut reply, asked) => match reply.as_mut().poll(cx) {
+                ListingState::Asking(mut reply, asked) => match reply.as_mut().poll(cx) {
                     Poll::Ready(Ok(page)) => this.turn(page, asked),
                     Poll::Ready(Err(fault)) => return Poll::Ready(Some(Err(fault.into_error()))),
                     Poll::Pending => {
-                        this.state = State::Asking(reply, asked);
+                        this.state = ListingState::Asking(reply, asked);
                         return Poll::Pending;
                     }
                 },
-                State::Pausing(mut pause, rest) => match pause.as_mut().poll(cx) {
-                    Poll::Ready(()) => State::Ready(rest),
+                ListingState::Pausing(mut pause, rest) => match pause.as_mut().poll(cx) {
+                    Poll::Ready(()) => ListingState::Ready(rest),
                     Poll::Pending => {
-                        this.state = State::Pausing(pause, rest);
+                        this.state = ListingState::Pausing(pause, rest);
                         return Poll::Pending;
                     }
                 },
-                State::Ready(rest) => this.asking(rest),
-                State::End => return Poll::Ready(None),
+                ListingState::Ready(rest) => this.asking(rest),
+                ListingState::End => return Poll::Ready(None),
             };
         }
     }
@@ -209,7 +209,7 @@ mod tests {
     use crate::Locker;
 
     /// What follows a page that took so long, and that is not the last.
-    async fn behind_a_page(mut listing: Locks, took: Duration) -> State {
+    async fn behind_a_page(mut listing: Locks, took: Duration) -> ListingState {
         let rest = || -> Reply<Page> { Box::pin(std::future::pending()) };
         let page = Page { seen: Vec::new(), scanned: 0, fault: None, rest: Some(Box::new(rest)) };
         let asked = listing.context.backend.now();
@@ -226,12 +226,12 @@ mod tests {
         for (took, pause) in [(10, 40), (900, 1_000)] {
             let start = tokio::time::Instant::now();
             let state = behind_a_page(listing(), Duration::from_millis(took)).await;
-            let State::Pausing(until, _) = state else { panic!("it does not pause") };
+            let ListingState::Pausing(until, _) = state else { panic!("it does not pause") };
             until.await;
             assert_eq!(start.elapsed(), Duration::from_millis(took + pause));
         }
         let state = behind_a_page(listing().unthrottled(), Duration::from_millis(10)).await;
-        assert!(matches!(state, State::Ready(_)));
+        assert!(matches!(state, ListingState::Ready(_)));
     }
 
     #[test]

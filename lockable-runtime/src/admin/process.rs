@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::backend::Client;
+use crate::backend::LockerConnection;
 use crate::types::client_name::ClientName;
 use crate::types::id::ProcessId;
 
@@ -65,9 +65,9 @@ impl Process {
     }
 
     /// One for each process, those of one service side by side.
-    pub(super) fn all_of(clients: Vec<Client>) -> Vec<Self> {
+    pub(super) fn all_of(clients: Vec<LockerConnection>) -> Vec<Self> {
         let mut processes = BTreeMap::<_, Self>::new();
-        for Client { name, address, age } in clients {
+        for LockerConnection { name, address, age } in clients {
             let key = (name.service.clone(), name.host.clone(), name.pid, name.process);
             let new =
                 || Self { name, address: None, connected_for: Duration::ZERO, connections: 0 };
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_process_is_as_old_as_its_oldest_connection() {
         let name = ClientName::current(Some("shop")).unwrap();
-        let client = |(address, age)| Client {
+        let client = |(address, age)| LockerConnection {
             name: name.clone(),
             address: Some(format!("h:{address}")),
             age: Duration::from_secs(age),

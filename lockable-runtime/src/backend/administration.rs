@@ -39,7 +39,7 @@ pub(crate) trait Administration {
     }
 
     /// The connections of processes that lock; one process may have several.
-    fn clients(&self) -> Reply<Vec<Client>>;
+    fn clients(&self) -> Reply<Vec<LockerConnection>>;
 
     /// How far the clock of the store is from this process's; `None` where both have the same.
     fn clock_difference(&self) -> Reply<Option<Duration>>;
@@ -90,7 +90,7 @@ impl Queued {
 
 /// A connection of a process that locks.
 #[derive(Clone)]
-pub(crate) struct Client {
+pub(crate) struct LockerConnection {
     pub(crate) name: ClientName,
     /// Where it comes from; `None` in memory.
     pub(crate) address: Option<String>,

@@ -28,7 +28,7 @@ pub(crate) struct BackendContext {
     /// Where it was made: a child that was forked from that process has no thread that would do anything.
     process: Process,
     /// What a test stages; none outside of tests.
-    stage: Option<Arc<dyn Stage>>,
+    stage: Option<Arc<dyn TestStage>>,
     /// How much later than usual a line asks by itself, in tests of what serves its calls before.
     #[cfg(lockable_internals)]
     recheck_delay: Duration,
@@ -59,7 +59,7 @@ impl BackendContext {
     }
 
     /// The same context, with what a test stages on it.
-    pub(crate) fn staged(mut self, stage: Arc<dyn Stage>) -> Self {
+    pub(crate) fn staged(mut self, stage: Arc<dyn TestStage>) -> Self {
         self.stage = Some(stage);
         self
     }
@@ -179,9 +179,9 @@ impl<T> Query<'_, T> {
         // Whether the limit counts already.
         counts: C,
         none: fn(&BackendContext, Slot, Duration) -> R,
-    ) -> Answer<'_, T, C, R> {
+    ) -> LimitedReply<'_, T, C, R> {
         let Self { context, slot, reply } = self;
-        Answer { context, slot: *slot, reply, limit, counts, none, timer: None }
+        LimitedReply { context, slot: *slot, reply, limit, counts, none, timer: None }
     }
 
     /// The backend hears of it, because its connection may be the reason.
@@ -193,7 +193,7 @@ impl<T> Query<'_, T> {
 pin_project! {
     /// An answer, or what replaces it after the limit. No async fn, which would store its parts twice.
     #[must_use = "nothing happens before it is awaited"]
-    struct Answer<'a, T, C, R> {
+    struct LimitedReply<'a, T, C, R> {
         context: &'a BackendContext,
         slot: Slot,
         reply: &'a mut Option<Reply<T>>,
@@ -206,7 +206,7 @@ pin_project! {
     }
 }
 
-impl<T, C: Fn() -> bool, R: From<Result<T, Fault>>> Future for Answer<'_, T, C, R> {
+impl<T, C: Fn() -> bool, R: From<Result<T, Fault>>> Future for LimitedReply<'_, T, C, R> {
     type Output = R;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
@@ -228,7 +228,7 @@ impl<T, C: Fn() -> bool, R: From<Result<T, Fault>>> Future for Answer<'_, T, C, 
 }
 
 /// What a test stages for the locks of one locker.
-pub(crate) trait Stage: Send + Sync {
+pub(crate) trait TestStage: Send + Sync {
     /// The fault of the acquisition that begins now, where it is to fail.
     fn next_fault(&self, key: &LockKey) -> Option<Fault>;
 

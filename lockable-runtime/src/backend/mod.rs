@@ -32,9 +32,9 @@ mod revoking;
 mod slow;
 mod url;
 
-pub(crate) use administration::{Administration, Client, Page, Queued, Rest, Seen};
+pub(crate) use administration::{Administration, LockerConnection, Page, Queued, Rest, Seen};
 pub(crate) use attempt::{Attempt, Release};
-pub(crate) use context::{BackendContext, Outcome, Query, Stage};
+pub(crate) use context::{BackendContext, Outcome, Query, TestStage};
 #[cfg(feature = "redis")]
 pub(crate) use epochs::Epoch;
 pub(crate) use events::{Events, WakeUp};

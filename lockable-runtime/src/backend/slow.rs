@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use super::{
-    Acquisition, Administration, Attempt, Audience, Backend, Checkup, Client, Enqueued,
-    Environment, Events, Fault, Grant, Memory, Page, Queued, Release, Renewal, Renewed, Reply,
+    Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
+    Events, Fault, Grant, LockerConnection, Memory, Page, Queued, Release, Renewal, Renewed, Reply,
     Revocation, Revoking, Seen,
 };
 use crate::check::Role;
@@ -150,7 +150,7 @@ impl Administration for Arc<Slow> {
         Administration::queue(&self.memory, key)
     }
 
-    fn clients(&self) -> Reply<Vec<Client>> {
+    fn clients(&self) -> Reply<Vec<LockerConnection>> {
         self.memory.clients()
     }
 

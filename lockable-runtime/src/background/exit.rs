@@ -66,15 +66,15 @@ pub(crate) fn watch_this_thread() {
 }
 
 thread_local! {
-    static END: End = End { is_of_main: thread::current().name() == Some("main") };
+    static END: ThreadEnd = ThreadEnd { is_of_main: thread::current().name() == Some("main") };
 }
 
 /// The end of a thread.
-struct End {
+struct ThreadEnd {
     is_of_main: bool,
 }
 
-impl Drop for End {
+impl Drop for ThreadEnd {
     fn drop(&mut self) {
         if self.is_of_main {
             Work::of_this_process().wait(PATIENCE);

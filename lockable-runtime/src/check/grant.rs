@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a finding says is to be granted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Grant {
+pub(crate) struct AclGrant {
     pub(crate) user: String,
     /// The rules, each a word.
     pub(crate) rules: String,
@@ -14,7 +14,7 @@ pub(crate) struct Grant {
     pub(crate) effect: String,
 }
 
-impl Grant {
+impl AclGrant {
     /// What several findings with the same effect say together.
     pub(crate) fn message<'a>(&self, all: impl Iterator<Item = &'a Self>) -> String {
         let Self { user, effect, .. } = self;
@@ -25,12 +25,12 @@ impl Grant {
 }
 
 /// For each user, the line that grants all of it.
-pub(crate) fn lines<'a>(grants: impl Iterator<Item = &'a Grant>) -> Vec<String> {
+pub(crate) fn lines<'a>(grants: impl Iterator<Item = &'a AclGrant>) -> Vec<String> {
     let mut users = BTreeMap::<_, Vec<_>>::new();
     for grant in grants {
         users.entry(&grant.user).or_default().push(grant);
     }
-    let line = |(user, grants): (&String, Vec<&Grant>)| {
+    let line = |(user, grants): (&String, Vec<&AclGrant>)| {
         let all = grants.iter().flat_map(|grant| [&*grant.rules, &*grant.besides]);
         format!("ACL SETUSER {user} {}", sorted(all).join(" "))
     };
@@ -50,16 +50,16 @@ fn sorted<'a>(rules: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 mod tests {
     use super::*;
 
-    fn grant(user: &str, rules: &str) -> Grant {
+    fn grant(user: &str, rules: &str) -> AclGrant {
         let (user, rules) = (user.to_owned(), rules.to_owned());
-        Grant { user, rules, besides: String::new(), effect: "no lock".to_owned() }
+        AclGrant { user, rules, besides: String::new(), effect: "no lock".to_owned() }
     }
 
     #[test]
     fn each_user_has_one_line() {
         let besides = "~x:* +get".to_owned();
         let grants = [
-            Grant { besides, ..grant("b", "+set") },
+            AclGrant { besides, ..grant("b", "+set") },
             grant("a", "+evalsha"),
             grant("b", "&x:*"),
             grant("b", "~y:*"),

@@ -57,7 +57,7 @@ mod code;
 mod grant;
 
 pub use code::Code;
-pub(crate) use grant::Grant;
+pub(crate) use grant::AclGrant;
 
 use crate::types::remedy::{Advice, Remedy};
 
@@ -88,7 +88,7 @@ pub struct Finding {
     message: Cow<'static, str>,
     pub(crate) advice: Advice,
     /// Where rights are missing.
-    grant: Option<Box<Grant>>,
+    grant: Option<Box<AclGrant>>,
 }
 
 /// The role of a user, which decides which rights a check requires.
@@ -303,7 +303,7 @@ impl Finding {
         let user = user.to_owned();
         let rules = rules.to_owned();
         let effect = effect.to_owned();
-        self.grant = Some(Box::new(Grant { user, rules, besides: String::new(), effect }));
+        self.grant = Some(Box::new(AclGrant { user, rules, besides: String::new(), effect }));
         self
     }
 

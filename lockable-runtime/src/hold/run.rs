@@ -39,20 +39,20 @@ pin_project! {
         cell: Option<GrantCell<G::Lease>>,
         runs_when_busy: bool,
         ended_well: fn(&F::Output) -> bool,
-        state: State<F::Output, G>,
+        state: RunState<F::Output, G>,
     }
 
     impl<F: Future, G: Grant> PinnedDrop for Run<F, G> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            if let State::Holding { guard, .. } = this.state {
+            if let RunState::Holding { guard, .. } = this.state {
                 drop_body(guard, this.body);
             }
         }
     }
 }
 
-enum State<T, G> {
+enum RunState<T, G> {
     Acquiring(BoxFuture<Result<G, LockError>>),
     Holding {
         guard: G,
@@ -75,7 +75,7 @@ impl<F: Future, G: Grant> Run<F, G> {
         acquire: impl Future<Output = Result<G, LockError>> + Send + 'static,
         body: F,
     ) -> Self {
-        let state = State::Acquiring(Box::pin(acquire));
+        let state = RunState::Acquiring(Box::pin(acquire));
         let ended_well = |_: &_| false;
         Self { body: Some(body), cell: None, runs_when_busy: false, ended_well, state }
     }
@@ -110,29 +110,31 @@ impl<F: Future, G: Grant> Future for Run<F, G> {
         let mut this = self.project();
         loop {
             *this.state = match this.state {
-                State::Acquiring(acquire) => {
+                RunState::Acquiring(acquire) => {
                     let acquired = ready!(acquire.as_mut().poll(cx));
                     this.start(acquired)
                 }
-                State::Holding { guard, lost } => {
+                RunState::Holding { guard, lost } => {
                     let outcome = ready!(poll_while_held(guard, lost, this.body.as_mut(), cx));
                     drop_body(guard, this.body.as_mut());
                     if outcome.as_ref().is_ok_and(*this.ended_well) {
                         guard.each().for_each(|lease| lease.ended_well(Duration::ZERO));
                     }
-                    release(mem::replace(this.state, State::Done(None)), outcome)
+                    release(mem::replace(this.state, RunState::Done(None)), outcome)
                 }
-                State::Releasing { outcome, release } => {
+                RunState::Releasing { outcome, release } => {
                     ready!(release.as_mut().poll(cx));
-                    State::Done(outcome.take())
+                    RunState::Done(outcome.take())
                 }
-                State::Busy => {
+                RunState::Busy => {
                     let value = ready!(poll_body(this.body.as_mut(), cx));
                     this.body.set(None);
-                    State::Done(Some(Ok(value)))
+                    RunState::Done(Some(Ok(value)))
                 }
                 // Without an outcome it is polled again after its end, which no caller may do.
-                State::Done(outcome) => return outcome.take().map_or(Poll::Pending, Poll::Ready),
+                RunState::Done(outcome) => {
+                    return outcome.take().map_or(Poll::Pending, Poll::Ready);
+                }
             }
         }
     }
@@ -140,25 +142,25 @@ impl<F: Future, G: Grant> Future for Run<F, G> {
 
 impl<F: Future, G: Grant> RunProj<'_, F, G> {
     /// After acquiring: the body starts with its lease, or without one to answer a busy call.
-    fn start(&mut self, acquired: Result<G, LockError>) -> State<F::Output, G> {
+    fn start(&mut self, acquired: Result<G, LockError>) -> RunState<F::Output, G> {
         match acquired {
             Ok(guard) => self.start_holding(guard),
             Err(error) if error.is_busy() && *self.runs_when_busy => {
                 telemetry::skipped(&error);
                 self.fill_cell(|| None);
-                State::Busy
+                RunState::Busy
             }
-            Err(error) => State::Done(Some(Err(error))),
+            Err(error) => RunState::Done(Some(Err(error))),
         }
     }
 
-    fn start_holding(&mut self, guard: G) -> State<F::Output, G> {
+    fn start_holding(&mut self, guard: G) -> RunState<F::Output, G> {
         if let Some(error) = refuse_start(&guard) {
             self.body.set(None);
-            return release(State::Holding { guard, lost: None }, Err(error));
+            return release(RunState::Holding { guard, lost: None }, Err(error));
         }
         self.fill_cell(|| Some(guard.shown().clone()));
-        State::Holding { guard, lost: None }
+        RunState::Holding { guard, lost: None }
     }
 
     fn fill_cell(&mut self, lease: impl FnOnce() -> Option<G::Lease>) {
@@ -170,14 +172,14 @@ impl<F: Future, G: Grant> RunProj<'_, F, G> {
 
 /// Releases after the body; the outcome waits for that, except for a loss that leaves nothing to
 /// release.
-fn release<T, G: Grant>(held: State<T, G>, outcome: Result<T, LockError>) -> State<T, G> {
+fn release<T, G: Grant>(held: RunState<T, G>, outcome: Result<T, LockError>) -> RunState<T, G> {
     let is_lost = outcome.as_ref().is_err_and(LockError::is_lost);
     match held {
-        State::Holding { guard, .. } if !(is_lost && guard.each().all(Lease::is_lost)) => {
+        RunState::Holding { guard, .. } if !(is_lost && guard.each().all(Lease::is_lost)) => {
             let release = Box::pin(guard.end());
-            State::Releasing { outcome: Some(outcome), release }
+            RunState::Releasing { outcome: Some(outcome), release }
         }
-        _ => State::Done(Some(outcome)),
+        _ => RunState::Done(Some(outcome)),
     }
 }
 

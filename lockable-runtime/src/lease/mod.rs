@@ -19,7 +19,7 @@ use crate::types::options::{Begin, OnLost, Once, Options, Ttl};
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
-use self::state::{Ending, LeaseState};
+use self::state::{LeaseEnd, LeaseState};
 
 pub use self::early::EndsEarly;
 pub(crate) use self::loss::Loss;
@@ -233,8 +233,8 @@ impl Lease {
     /// ```
     pub async fn lost(&self) -> LockError {
         let error = match self.ending(Duration::ZERO, Duration::ZERO).await {
-            Ending::Over(status) => self.over(status),
-            Ending::Near(_) | Ending::Far(_) => None,
+            LeaseEnd::Over(status) => self.over(status),
+            LeaseEnd::Near(_) | LeaseEnd::Far(_) => None,
         };
         match error {
             Some(error) => error,
@@ -243,16 +243,16 @@ impl Lease {
     }
 
     /// Its end, once the deadline or the end of `max_hold` is no more than that away, or it is over.
-    async fn ending(&self, of_deadline: Duration, of_hold: Duration) -> Ending {
+    async fn ending(&self, of_deadline: Duration, of_hold: Duration) -> LeaseEnd {
         loop {
             // Registered before the look, so that a loss right after it is not missed.
             let mut notified = pin!(self.0.lost.notified());
             notified.as_mut().enable();
             if self.context().is_inherited() {
-                return Ending::Over(Status::Lost(Loss::Forked));
+                return LeaseEnd::Over(Status::Lost(Loss::Forked));
             }
             match self.update(|state, now| state.ending(of_deadline, of_hold, now)) {
-                Ending::Far(wait) => {
+                LeaseEnd::Far(wait) => {
                     // An end that renewals have moved is waited for again.
                     let timer = || self.context().backend.timer(wait);
                     let _notified: Option<()> = within(timer, notified).await;
@@ -309,9 +309,9 @@ impl Lease {
     pub async fn ending_within(&self, duration: Duration) -> Duration {
         let of_lease = if self.renews() { self.0.ttl.duration() / 3 } else { Duration::MAX };
         match self.ending(duration.min(of_lease), duration).await {
-            Ending::Near(left) => left,
-            Ending::Over(Status::Released) => pending().await,
-            Ending::Over(_) | Ending::Far(_) => Duration::ZERO,
+            LeaseEnd::Near(left) => left,
+            LeaseEnd::Over(Status::Released) => pending().await,
+            LeaseEnd::Over(_) | LeaseEnd::Far(_) => Duration::ZERO,
         }
     }
 

@@ -64,7 +64,7 @@ pub(crate) enum Status {
 
 /// How near the end of a lease is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum LeaseEnd {
     /// It is near once this has passed.
     Far(Duration),
     /// So much is left.
@@ -130,16 +130,16 @@ impl LeaseState {
         of_deadline: Duration,
         of_hold: Duration,
         now: Moment,
-    ) -> Ending {
+    ) -> LeaseEnd {
         let status = self.status(now);
         if !matches!(status, Status::Held(_)) {
-            return Ending::Over(status);
+            return LeaseEnd::Over(status);
         }
         let hold = self.hold_until.map(|end| (end.since(now), of_hold));
         let ends = hold.into_iter().chain([(self.valid_until.since(now), of_deadline)]);
         let near = ends.clone().filter(|(left, least)| left <= least).map(|(left, _)| left).min();
         let wait = ends.map(|(left, least)| left.saturating_sub(least)).min();
-        near.map_or_else(|| Ending::Far(wait.unwrap_or_default()), Ending::Near)
+        near.map_or_else(|| LeaseEnd::Far(wait.unwrap_or_default()), LeaseEnd::Near)
     }
 
     /// The longest hold ends then, whatever the end was before.

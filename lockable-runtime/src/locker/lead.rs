@@ -331,7 +331,7 @@ mod tests {
     use tokio::time::{Instant, timeout};
 
     use super::*;
-    use crate::backend::{BackendContext, Fault, Outcome, Stage};
+    use crate::backend::{BackendContext, Fault, Outcome, TestStage};
     use crate::locker::Locker;
     use crate::telemetry::tests::logged;
     use crate::types::clock::skip;
@@ -406,7 +406,7 @@ mod tests {
     /// The fault of each acquisition, from the last one.
     struct Faults(Mutex<Vec<LockErrorKind>>);
 
-    impl Stage for Faults {
+    impl TestStage for Faults {
         fn next_fault(&self, _: &LockKey) -> Option<Fault> {
             self.0.lock().unwrap().pop().map(|kind| Fault::new(kind, "staged"))
         }

@@ -4,7 +4,7 @@
 //! refused, but for those of other programs in a URL that is theirs too. No message shows a value, nor a name that may
 //! be a part of a password.
 
-use super::url_settings::{Kind, Setting, TABLE, Values};
+use super::url_settings::{Setting, TABLE, UrlKind, Values};
 use crate::types::error::LockError;
 use crate::types::percent::unescaped;
 use crate::types::url::{STRAY, invalid};
@@ -31,7 +31,7 @@ pub(super) struct Cut {
 /// # Errors
 /// When it has a setting that is neither a locker's nor another program's, or a value that the setting cannot have.
 pub(super) fn cut(url: &str, readers: Readers, values: &mut Values) -> Result<Cut, LockError> {
-    let kind = Kind::of(url);
+    let kind = UrlKind::of(url);
     let has_stray = refuse_shape(kind, url.trim_end())?;
     let (url, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
     let (address, query) = url.split_once('?').unwrap_or((url, ""));
@@ -67,7 +67,7 @@ fn decoded(name: &str, value: Option<&str>) -> Result<String, LockError> {
 }
 
 /// The name of a setting that only other programs can know.
-fn foreign(kind: Kind, readers: Readers, name: &str) -> Result<String, LockError> {
+fn foreign(kind: UrlKind, readers: Readers, name: &str) -> Result<String, LockError> {
     if kind.settings().any(|setting| setting.name == name) {
         return Err(invalid(&format!(
             "white space is around the name `{name}`; write `{name}=` and its value without it"
@@ -86,13 +86,13 @@ fn foreign(kind: Kind, readers: Readers, name: &str) -> Result<String, LockError
     Err(invalid(&format!("{shown} is no setting{more}")))
 }
 
-fn list(kind: Kind) -> String {
+fn list(kind: UrlKind) -> String {
     let names: Vec<_> = kind.settings().map(|setting| format!("`{}`", setting.name)).collect();
     format!("; the settings of this URL are {}", names.join(", "))
 }
 
 /// The setting that a name means which differs by case, by dashes or by up to two letters.
-fn nearest(kind: Kind, name: &str) -> Option<&'static str> {
+fn nearest(kind: UrlKind, name: &str) -> Option<&'static str> {
     let distance = |known: &str| strsim::levenshtein(&plain(name), &plain(known));
     let near = |known: &&str| distance(known) <= 2.min(known.len() / 3);
     let names = kind.settings().map(|setting| setting.name);
@@ -100,11 +100,11 @@ fn nearest(kind: Kind, name: &str) -> Option<&'static str> {
 }
 
 /// What to write in the place of a setting that this URL does not have, where another place has it.
-fn advice(kind: Kind, name: &str) -> Option<&'static str> {
+fn advice(kind: UrlKind, name: &str) -> Option<&'static str> {
     let name = plain(name);
     let is_about_tls = ["insecure", "verify"].iter().any(|word| name.contains(word))
         || ["ssl", "tls"].iter().any(|start| name.starts_with(start));
-    if is_about_tls && kind != Kind::Memory {
+    if is_about_tls && kind != UrlKind::Memory {
         return Some(TLS);
     }
     let is_it = |it: &&Setting| plain(it.name) == name || it.elsewhere == name;
@@ -113,12 +113,12 @@ fn advice(kind: Kind, name: &str) -> Option<&'static str> {
 }
 
 /// What is wrong whatever its settings are called; the flag is whether an `@` is among them.
-fn refuse_shape(kind: Kind, url: &str) -> Result<bool, LockError> {
+fn refuse_shape(kind: UrlKind, url: &str) -> Result<bool, LockError> {
     let (rest, fragment) = url.split_once('#').unwrap_or((url, "insecure"));
     let (address, query) = rest.split_once('?').unwrap_or((rest, " "));
     let has_stray = query.contains('@');
     let flaw = match (query, fragment) {
-        _ if kind == Kind::Memory && address.contains('@') => USER_IN_MEMORY,
+        _ if kind == UrlKind::Memory && address.contains('@') => USER_IN_MEMORY,
         (_, fragment) if fragment.contains('@') => STRAY,
         _ if has_stray && (lacks_port(address) || query.contains('?')) => STRAY,
         (_, fragment) if fragment != "insecure" || (rest != url && !is_tls(url)) => FRAGMENT,

@@ -17,13 +17,13 @@ use crate::types::written::Written;
 pub(super) struct Setting {
     pub(super) name: &'static str,
     /// The URLs that have it.
-    pub(super) of: &'static [Kind],
+    pub(super) of: &'static [UrlKind],
     /// How its value is read; the client library reads it, where this is none.
     pub(super) set: Option<Set>,
     /// What other programs call the same thing, in lower case and without underscores.
     pub(super) elsewhere: &'static str,
     /// In which other URLs to write something else, and what.
-    pub(super) instead: (&'static [Kind], &'static str),
+    pub(super) instead: (&'static [UrlKind], &'static str),
 }
 
 type Set = fn(&mut Values, String) -> Result<(), LockError>;
@@ -44,7 +44,7 @@ pub(super) const TABLE: [Setting; 10] = [
     of_socket("pass", "password", LOGIN),
 ];
 
-const fn own(name: &'static str, of: &'static [Kind], set: Set) -> Setting {
+const fn own(name: &'static str, of: &'static [UrlKind], set: Set) -> Setting {
     Setting { name, of, set: Some(set), elsewhere: "", instead: (&[], "") }
 }
 
@@ -71,7 +71,7 @@ const LOGIN: &str = "write `user:password@` in front of the host";
 
 /// What a URL leads to, as far as its settings depend on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum UrlKind {
     Memory,
     /// One server, or a cluster.
     Server,
@@ -79,12 +79,12 @@ pub(super) enum Kind {
     Socket,
 }
 
-use Kind::{Memory, Sentinels, Server, Socket};
+use UrlKind::{Memory, Sentinels, Server, Socket};
 
-const ALL: &[Kind] = &[Memory, Server, Sentinels, Socket];
-const SERVERS: &[Kind] = &[Server, Sentinels, Socket];
+const ALL: &[UrlKind] = &[Memory, Server, Sentinels, Socket];
+const SERVERS: &[UrlKind] = &[Server, Sentinels, Socket];
 
-impl Kind {
+impl UrlKind {
     pub(super) fn of(url: &str) -> Self {
         let (scheme, _) = url.split_once("://").unwrap_or_default();
         match scheme {

@@ -378,7 +378,7 @@ impl Administration for Client {
         Administration::queue(self.any_store(), key)
     }
 
-    fn clients(&self) -> Reply<Vec<backend::Client>> {
+    fn clients(&self) -> Reply<Vec<backend::LockerConnection>> {
         self.any_store().clients()
     }
 

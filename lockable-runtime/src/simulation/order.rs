@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::life::polled_worker;
 use super::process::Process;
-use crate::backend::{Fault, Outcome, Stage};
+use crate::backend::{Fault, Outcome, TestStage};
 use crate::types::key::LockKey;
 
 /// Hears of each call that begins to ask, of each that finds its lock busy, which joins the line in the same
 /// poll, and of each that is granted its lock.
 pub(super) struct Order(pub(super) Arc<Process>);
 
-impl Stage for Order {
+impl TestStage for Order {
     fn next_fault(&self, key: &LockKey) -> Option<Fault> {
         let Process { number: process, ref world, .. } = *self.0;
         if let Some(worker) = polled_worker() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::staged::{Counts, Staged};
 use crate::backend::{
-    Acquisition, Attempt, Backend as _, BackendContext, Environment as _, Fault, Memory, Stage,
+    Acquisition, Attempt, Backend as _, BackendContext, Environment as _, Fault, Memory, TestStage,
 };
 use crate::holder::Holder;
 use crate::lease::Loss;
@@ -63,7 +63,7 @@ impl TestLocks {
         let backend = Arc::new(Arc::clone(&memory));
         let context =
             BackendContext::new(backend, Deadlines::default().command, Reporting::default());
-        let context = context.staged(Arc::clone(&staged) as Arc<dyn Stage>);
+        let context = context.staged(Arc::clone(&staged) as Arc<dyn TestStage>);
         let locker = Locker::builder().on(context, Ttl::DEFAULT)?;
         Ok(Self { memory, staged, locker })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::backend::{Fault, Outcome, Stage};
+use crate::backend::{Fault, Outcome, TestStage};
 use crate::types::key::LockKey;
 use crate::types::mutex::Mutex;
 
@@ -23,10 +23,10 @@ pub struct Counts {
 }
 
 #[derive(Default)]
-pub(super) struct Staged(Mutex<State>);
+pub(super) struct Staged(Mutex<StagedState>);
 
 #[derive(Default)]
-struct State {
+struct StagedState {
     /// How many of the next acquisitions fail, of one key and of any.
     failing: HashMap<LockKey, usize>,
     failing_of_any: usize,
@@ -47,7 +47,7 @@ impl Staged {
     }
 }
 
-impl State {
+impl StagedState {
     /// Whether this acquisition is one of those that fail; then there is one less.
     fn fails(&mut self, key: &LockKey) -> bool {
         let of_key = self.failing.get_mut(key).filter(|left| **left > 0);
@@ -58,7 +58,7 @@ impl State {
     }
 }
 
-impl Stage for Staged {
+impl TestStage for Staged {
     fn next_fault(&self, key: &LockKey) -> Option<Fault> {
         let fault = || {
             let fault = Fault::unavailable("the store is unavailable, as the test asked for");

@@ -6,9 +6,9 @@ use once_cell::race::OnceBox;
 ///
 /// No call here waits for another thread: in a forked child that thread may not exist. To look is to follow
 /// the list from its start, so it is for few values, and those that are looked for often are found first.
-pub(crate) struct GrowOnly<T>(OnceBox<Entry<T>>);
+pub(crate) struct GrowOnly<T>(OnceBox<Node<T>>);
 
-struct Entry<T> {
+struct Node<T> {
     value: T,
     rest: GrowOnly<T>,
 }
@@ -24,7 +24,7 @@ impl<T> GrowOnly<T> {
         loop {
             // Another thread may add its own here first; then this one looks at that, and continues.
             let entry =
-                list.0.get_or_init(|| Box::new(Entry { value: make(), rest: GrowOnly::new() }));
+                list.0.get_or_init(|| Box::new(Node { value: make(), rest: GrowOnly::new() }));
             if is_wanted(&entry.value) {
                 return &entry.value;
             }

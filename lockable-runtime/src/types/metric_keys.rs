@@ -9,12 +9,12 @@ use crate::types::grow_only::GrowOnly;
 /// The keys of one lock's metrics. Each is made when it is first needed, and then found without an allocation,
 /// whichever recorder it is sent to.
 pub(crate) struct MetricKeys {
-    known: GrowOnly<Known>,
+    known: GrowOnly<KnownKey>,
     /// The recorder's generation when the keys were compared with it last.
     since: AtomicU32,
 }
 
-struct Known {
+struct KnownKey {
     name: &'static str,
     other: Option<(&'static str, &'static str)>,
     key: Key,
@@ -38,11 +38,11 @@ impl MetricKeys {
         lock: &'static str,
         other: Option<(&'static str, &'static str)>,
     ) -> &Key {
-        let is_wanted = |known: &Known| known.name == name && known.other == other;
+        let is_wanted = |known: &KnownKey| known.name == name && known.other == other;
         let make = || {
             let labels = [("lock", lock)].into_iter().chain(other);
             let labels: Vec<_> = labels.map(|(label, value)| Label::new(label, value)).collect();
-            Known { name, other, key: Key::from_parts(name, labels) }
+            KnownKey { name, other, key: Key::from_parts(name, labels) }
         };
         &self.known.find_or_add(is_wanted, make).key
     }

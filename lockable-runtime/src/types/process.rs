@@ -25,9 +25,9 @@ impl Process {
 /// A value for each process: a child starts with a new one, and leaves its parent's alone.
 ///
 /// No call here waits for another thread: in a child that thread may not exist.
-pub(crate) struct PerProcess<T>(OnceBox<Slot<T>>);
+pub(crate) struct PerProcess<T>(OnceBox<ProcessSlot<T>>);
 
-struct Slot<T> {
+struct ProcessSlot<T> {
     process: Process,
     value: T,
     /// The value of a child of this process.
@@ -54,7 +54,7 @@ impl<T: Default> PerProcess<T> {
         let make = || {
             let value = T::default();
             let next = PerProcess::new();
-            Box::new(Slot { process, value, next })
+            Box::new(ProcessSlot { process, value, next })
         };
         let mut slot = self.0.get_or_init(make);
         while slot.process != process {
@@ -83,7 +83,7 @@ mod tests {
     fn a_forked_process_has_a_value_of_its_own() {
         let values = PerProcess::<AtomicU32>::new();
         let next = PerProcess::new();
-        let parent = Slot { process: Process(0), value: AtomicU32::new(7), next };
+        let parent = ProcessSlot { process: Process(0), value: AtomicU32::new(7), next };
         assert!(values.0.set(Box::new(parent)).is_ok());
         assert_eq!(values.get().load(Ordering::Relaxed), 0);
         values.get().store(8, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use tokio::time::Instant;
 
 #[derive(Clone, Copy)]
-struct Run {
+struct SeededRun {
     /// The state of the generator.
     state: u64,
     /// What the time is counted from.
@@ -13,7 +13,7 @@ struct Run {
 }
 
 thread_local! {
-    static RUN: Cell<Option<Run>> = const { Cell::new(None) };
+    static RUN: Cell<Option<SeededRun>> = const { Cell::new(None) };
 }
 
 /// A seeded run of this thread, which ends with this.
@@ -24,7 +24,7 @@ pub(crate) struct Seeded(());
 impl Seeded {
     /// From now on, until this is dropped, randomness on this thread follows from the seed.
     pub(crate) fn start(seed: u64) -> Self {
-        RUN.set(Some(Run { state: seed, start: Instant::now() }));
+        RUN.set(Some(SeededRun { state: seed, start: Instant::now() }));
         Self(())
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn bits() -> Option<u64> {
     // SplitMix64.
     let run = RUN.get()?;
     let state = run.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    RUN.set(Some(Run { state, ..run }));
+    RUN.set(Some(SeededRun { state, ..run }));
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     Some(mixed ^ (mixed >> 31))

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::line::{Behind, LastReply};
 use super::lines::Lines;
-use super::table::{At, Entries, Held, Left, Role};
+use super::table::{Entries, EntryId, EntryRole, HeldEntry, Left};
 use crate::lease::Lease;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
@@ -18,12 +18,12 @@ use crate::types::line_key::LineKey;
 /// A guard may outlive its locker; this keeps what checks and renews its lease.
 pub(crate) struct Entry {
     lines: Arc<Lines>,
-    at: At,
-    role: Role,
+    at: EntryId,
+    role: EntryRole,
 }
 
 impl Entry {
-    pub(super) fn new(lines: &Arc<Lines>, at: At, role: Role) -> Self {
+    pub(super) fn new(lines: &Arc<Lines>, at: EntryId, role: EntryRole) -> Self {
         Self { lines: Arc::clone(lines), at, role }
     }
 
@@ -40,17 +40,17 @@ impl Entry {
 
     /// The call asks from now on, and waited before.
     pub(crate) fn asks(&mut self) {
-        self.change(Role::Asks, LastReply::Nothing, |entries| entries.asking += 1);
+        self.change(EntryRole::Asks, LastReply::Nothing, |entries| entries.asking += 1);
     }
 
     /// The call waits from now on: it has asked, and another holder has the lock.
     pub(crate) fn waits(&mut self) {
-        self.change(Role::Waits, LastReply::Busy, |entries| entries.waiting += 1);
+        self.change(EntryRole::Waits, LastReply::Busy, |entries| entries.waiting += 1);
     }
 
     /// The call has asked, and this was the reply.
     pub(crate) fn ends(mut self, last_reply: LastReply) {
-        self.change(Role::IsOver, last_reply, |_| {});
+        self.change(EntryRole::IsOver, last_reply, |_| {});
     }
 
     /// The call holds the lock from now on, with this lease, which is due then where it is renewed.
@@ -58,13 +58,13 @@ impl Entry {
         let schedule = due.map(|(due, renewal_runtime)| {
             self.lines.renewals.schedule(lease, due, &renewal_runtime)
         });
-        let held = Held { number: self.at.number, lease: lease.clone(), schedule };
-        self.change(Role::Holds, LastReply::Busy, |entries| entries.push(held));
+        let held = HeldEntry { number: self.at.number, lease: lease.clone(), schedule };
+        self.change(EntryRole::Holds, LastReply::Busy, |entries| entries.push(held));
     }
 
     /// The lock that it is about is known by now: a permit: the one that its local permit led to.
     pub(crate) fn moves(&mut self, permit: &LockKey) {
-        self.change(Role::IsOver, LastReply::Busy, |_| {});
+        self.change(EntryRole::IsOver, LastReply::Busy, |_| {});
         self.at = self.lines.table.at(&LineKey::Lock(permit.clone()));
     }
 
@@ -75,12 +75,12 @@ impl Entry {
 
     /// Takes the entry out of this.
     pub(crate) fn take(&mut self) -> Self {
-        let role = mem::replace(&mut self.role, Role::IsOver);
+        let role = mem::replace(&mut self.role, EntryRole::IsOver);
         Self::new(&self.lines, self.at, role)
     }
 
     /// Changes the role, and wakes the calls that waited for the outcome of this one's try.
-    fn change(&mut self, role: Role, last_reply: LastReply, begin: impl FnOnce(&mut Entries)) {
+    fn change(&mut self, role: EntryRole, last_reply: LastReply, begin: impl FnOnce(&mut Entries)) {
         let from = mem::replace(&mut self.role, role);
         let Left { held, awaited } = self.lines.table.change(self.at, |entries| {
             let left = entries.leave(from, self.at.number);
@@ -97,9 +97,9 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         // A guard that is dropped in a forked child keeps its entry; a call may be dropped there as well.
-        let is_own = self.role == Role::Holds || !self.lines.context.is_inherited();
-        if self.role != Role::IsOver && is_own {
-            self.change(Role::IsOver, LastReply::Nothing, |_| {});
+        let is_own = self.role == EntryRole::Holds || !self.lines.context.is_inherited();
+        if self.role != EntryRole::IsOver && is_own {
+            self.change(EntryRole::IsOver, LastReply::Nothing, |_| {});
         }
     }
 }

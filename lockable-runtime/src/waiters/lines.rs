@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::oneshot;
 
-use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, Waiter};
+use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, WaitingCall};
 use super::table::Table;
 use crate::backend::{Attempt, BackendContext, Enqueued, Events, Fault, Revocation, Verb, WakeUp};
 use crate::check::Finding;
@@ -190,11 +190,11 @@ impl Lines {
     pub(super) fn attempt_for(
         &self,
         line_key: &LineKey,
-    ) -> Result<impl FnOnce(&Waiter<Answer>) -> Arc<Attempt>, LockError> {
+    ) -> Result<impl FnOnce(&WaitingCall<Answer>) -> Arc<Attempt>, LockError> {
         let origin = self.origin;
         let number = NumberOfWaiter::draw()?;
         let line_key = line_key.clone();
-        Ok(move |first: &Waiter<Answer>| {
+        Ok(move |first: &WaitingCall<Answer>| {
             let owner = OwnerToken::at(origin, number, first.identity.as_ref());
             let owner = if first.is_once { owner.of_once() } else { owner };
             let attempt = match &line_key {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use self::line::{Behind, Line, Waiter};
-use self::table::Role;
+use self::line::{Behind, Line, WaitingCall};
+use self::table::EntryRole;
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
@@ -35,16 +35,16 @@ impl Lines {
     pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wait: Wait, now: Moment) -> (Way, Entry) {
         let (way, at) = self.table.enter(key, wait, now);
         let role = match way {
-            Way::Asks => Role::Asks,
-            Way::Joins { .. } => Role::Waits,
-            Way::IsBusy => Role::IsOver,
+            Way::Asks => EntryRole::Asks,
+            Way::Joins { .. } => EntryRole::Waits,
+            Way::IsBusy => EntryRole::IsOver,
         };
         (way, Entry::new(self, at, role))
     }
 
     /// A call comes that waits for no other of its locker: it is alone with its local permit, or has a ticket.
     pub(crate) fn enter_alone(self: &Arc<Self>, line: &LineKey) -> Entry {
-        Entry::new(self, self.table.at(line), Role::IsOver)
+        Entry::new(self, self.table.at(line), EntryRole::IsOver)
     }
 
     /// How many calls ask for this lock now.
@@ -85,14 +85,14 @@ impl Lines {
         let Options { ttl, fair: is_fair, label, .. } = *options;
         let number = entry.number();
         let (identity, is_once) = (options.identity.clone(), options.once.is_some());
-        let waiter = Waiter { number, ttl, is_fair, is_once, identity, label, answer: sender };
+        let waiter = WaitingCall { number, ttl, is_fair, is_once, identity, label, answer: sender };
         self.on(line, |calls, now| {
             // Under the lock of the line: a try that ends later finds the call there.
             let is_first = calls.len() == 0 && matches!(last_reply, LastReply::Nothing);
             let behind = if is_first { entry.behind(line, now) } else { Behind::Holder };
             calls.joined(waiter, last_reply, behind, now);
         });
-        let place = Place { lines: self, line, number, is_over: false };
+        let place = LinePlace { lines: self, line, number, is_over: false };
         // No async fn, which would store the arguments for as long as it waits.
         async move {
             // All of it, not its fields alone: it is dropped with this future.
@@ -107,14 +107,14 @@ impl Lines {
 }
 
 /// A place in a line, which is left when this is dropped.
-struct Place<'a> {
+struct LinePlace<'a> {
     lines: &'a Arc<Lines>,
     line: &'a LineKey,
     number: u64,
     is_over: bool,
 }
 
-impl Drop for Place<'_> {
+impl Drop for LinePlace<'_> {
     fn drop(&mut self) {
         if !self.is_over && !self.lines.context.is_inherited() {
             self.lines.act(self.line, |line, now| line.left(self.number, now));

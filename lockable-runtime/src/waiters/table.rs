@@ -33,23 +33,23 @@ const SPARE: usize = 8;
 #[derive(Default)]
 pub(super) struct Table {
     hasher: RandomState,
-    parts: [Part; PARTS],
+    parts: [TablePart; PARTS],
 }
 
 /// A cache line, or two, of its own.
 #[derive(Default)]
 #[repr(align(128))]
-struct Part(Mutex<Counted>);
+struct TablePart(Mutex<PartEntries>);
 
 #[derive(Default)]
-struct Counted {
+struct PartEntries {
     next_number: u64,
     of_keys: HashMap<u64, Entries, BuildHasherDefault<Hashed>>,
 }
 
 /// Where an entry is: the hash of its key, so that it is computed once, and its number in the order of arrival.
 #[derive(Clone, Copy)]
-pub(super) struct At {
+pub(super) struct EntryId {
     hash: u64,
     pub(super) number: u64,
 }
@@ -63,13 +63,13 @@ pub(super) struct Entries {
     pub(super) waiting: usize,
     /// The line that waits until one of those that ask has ended.
     awaited: Option<LineKey>,
-    held: Option<Held>,
+    held: Option<HeldEntry>,
     /// There are others while the loss of one is not known to its guard.
-    others: Vec<Held>,
+    others: Vec<HeldEntry>,
 }
 
 /// A lease that is held, or whose loss was not found yet.
-pub(super) struct Held {
+pub(super) struct HeldEntry {
     pub(super) number: u64,
     pub(super) lease: Lease,
     /// When it is renewed or checked, if it is.
@@ -80,14 +80,14 @@ pub(super) struct Held {
 #[derive(Default)]
 pub(super) struct Left {
     /// Its lease, which may be the last to know its locker.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HeldEntry>,
     /// The line that has waited for the end of this try.
     pub(super) awaited: Option<LineKey>,
 }
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum EntryRole {
     Asks,
     Waits,
     Holds,
@@ -111,11 +111,11 @@ pub(crate) enum Way {
 
 impl Table {
     /// A call comes, which waits as it says.
-    pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Way, At) {
+    pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Way, EntryId) {
         let hash = self.hasher.hash_one(key);
         let mut part = self.part(hash);
         part.next_number += 1;
-        let at = At { hash, number: part.next_number };
+        let at = EntryId { hash, number: part.next_number };
         let way = match part.of_keys.entry(hash) {
             Entry::Occupied(mut entries) => entries.get_mut().enter(key, wait, now),
             Entry::Vacant(entries) => entries.insert(Entries::default()).enter(key, wait, now),
@@ -124,18 +124,18 @@ impl Table {
     }
 
     /// Where a new entry in the lock of this line is, or of its local permit.
-    pub(super) fn at(&self, line_key: &LineKey) -> At {
+    pub(super) fn at(&self, line_key: &LineKey) -> EntryId {
         let hash = match line_key {
             LineKey::Lock(key) => self.hasher.hash_one(key),
             LineKey::LocalPermit(local_permit) => self.hasher.hash_one(local_permit),
         };
         let mut part = self.part(hash);
         part.next_number += 1;
-        At { hash, number: part.next_number }
+        EntryId { hash, number: part.next_number }
     }
 
     /// Changes the entries that this one is among.
-    pub(super) fn change<R>(&self, at: At, change: impl FnOnce(&mut Entries) -> R) -> R {
+    pub(super) fn change<R>(&self, at: EntryId, change: impl FnOnce(&mut Entries) -> R) -> R {
         let mut part = self.part(at.hash);
         match part.of_keys.entry(at.hash) {
             Entry::Occupied(mut entries) => {
@@ -182,12 +182,13 @@ impl Table {
     }
 
     /// Every lease, in any order, and whether it is renewed or checked some time.
-    pub(super) fn all(&self) -> Vec<(At, Lease, bool)> {
+    pub(super) fn all(&self) -> Vec<(EntryId, Lease, bool)> {
         let mut all = Vec::new();
         for part in &self.parts {
             for (hash, entries) in &part.0.lock().of_keys {
-                let at = |held: &Held| At { hash: *hash, number: held.number };
-                let seen = |held: &Held| (at(held), held.lease.clone(), held.schedule.is_some());
+                let at = |held: &HeldEntry| EntryId { hash: *hash, number: held.number };
+                let seen =
+                    |held: &HeldEntry| (at(held), held.lease.clone(), held.schedule.is_some());
                 all.extend(entries.held().map(seen));
             }
         }
@@ -195,13 +196,13 @@ impl Table {
     }
 
     #[expect(clippy::indexing_slicing, reason = "the remainder is below the length")]
-    fn part(&self, hash: u64) -> MutexGuard<'_, Counted> {
+    fn part(&self, hash: u64) -> MutexGuard<'_, PartEntries> {
         // The lowest bits and the highest ones choose the place within the part.
         self.parts[(hash >> 32) as usize % PARTS].0.lock()
     }
 }
 
-impl Part {}
+impl TablePart {}
 
 impl Entries {
     fn enter(&mut self, key: &LockKey, wait: Wait, now: Moment) -> Way {
@@ -243,29 +244,29 @@ impl Entries {
     }
 
     /// Removes the entry with this number from its role.
-    pub(super) fn leave(&mut self, role: Role, number: u64) -> Left {
+    pub(super) fn leave(&mut self, role: EntryRole, number: u64) -> Left {
         let mut left = Left::default();
         match role {
-            Role::Asks => {
+            EntryRole::Asks => {
                 self.asking -= 1;
                 left.awaited = self.awaited.take();
             }
-            Role::Waits => self.waiting -= 1,
-            Role::Holds => left.held = self.take(number),
-            Role::IsOver => {}
+            EntryRole::Waits => self.waiting -= 1,
+            EntryRole::Holds => left.held = self.take(number),
+            EntryRole::IsOver => {}
         }
         left
     }
 
-    pub(super) fn push(&mut self, held: Held) {
+    pub(super) fn push(&mut self, held: HeldEntry) {
         match &self.held {
             None => self.held = Some(held),
             Some(_) => self.others.push(held),
         }
     }
 
-    fn take(&mut self, number: u64) -> Option<Held> {
-        let is_it = |held: &Held| held.number == number;
+    fn take(&mut self, number: u64) -> Option<HeldEntry> {
+        let is_it = |held: &HeldEntry| held.number == number;
         if self.held.as_ref().is_some_and(is_it) {
             return self.held.take();
         }
@@ -288,7 +289,7 @@ impl Entries {
         held.find(|held| held.number == number)?.schedule.take()
     }
 
-    fn held(&self) -> impl Iterator<Item = &Held> {
+    fn held(&self) -> impl Iterator<Item = &HeldEntry> {
         self.held.iter().chain(&self.others)
     }
 

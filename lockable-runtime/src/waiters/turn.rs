@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::line::{Actions, Ending, Granted, Line};
+use super::line::{Actions, Granted, Line, TurnEnd};
 use super::lines::{Answer, Lines};
 use crate::backend::{Attempt, Fault, Release};
 use crate::types::clock::Moment;
@@ -96,7 +96,7 @@ impl Drop for Turn {
 struct Releasing<'a> {
     lines: &'a Arc<Lines>,
     attempt: &'a Arc<Attempt>,
-    ending: Ending,
+    ending: TurnEnd,
 }
 
 impl Drop for Releasing<'_> {

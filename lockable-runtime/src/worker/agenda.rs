@@ -10,11 +10,11 @@ use crate::types::clock::Moment;
 /// An entry that was taken stays, and is due again only when it is scheduled again; so nothing is
 /// done twice at the same time.
 pub(crate) struct Agenda<K, T> {
-    entries: HashMap<K, Entry<T>>,
+    entries: HashMap<K, Scheduled<T>>,
     due: BTreeSet<(Moment, K)>,
 }
 
-struct Entry<T> {
+struct Scheduled<T> {
     item: T,
     due: Option<Moment>,
 }
@@ -24,7 +24,7 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
     pub(crate) fn insert(&mut self, key: K, item: T, due: Option<Moment>) -> Option<T> {
         let former = self.remove(&key);
         self.due.extend(due.map(|due| (due, key.clone())));
-        self.entries.insert(key, Entry { item, due });
+        self.entries.insert(key, Scheduled { item, due });
         former
     }
 

@@ -19,14 +19,14 @@ pub(crate) mod agenda;
 /// An agenda that callers change and one task works off.
 pub(crate) struct Worklist<K, T> {
     context: Arc<BackendContext>,
-    state: Mutex<State<K, T>>,
+    state: Mutex<WorkerState<K, T>>,
     /// Notified when the task has to look earlier than it meant to.
     earlier: Notify,
     /// How many entries are [being performed](InFlight).
     in_flight: AtomicUsize,
 }
 
-struct State<K, T> {
+struct WorkerState<K, T> {
     agenda: Agenda<K, T>,
     /// When the task that works it off looks again, whatever happens; none when there is no task.
     /// Written under the lock, so none is missing and none is too many.
@@ -34,7 +34,7 @@ struct State<K, T> {
 }
 
 /// What the task does next.
-enum Step<K> {
+enum TaskStep<K> {
     Perform(Vec<K>),
     Wait(Duration),
     End,
@@ -94,7 +94,7 @@ impl<A: Agent> Drop for InFlight<A> {
 
 impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
     pub(crate) fn new(context: &Arc<BackendContext>) -> Self {
-        let state = Mutex::new(State { agenda: Agenda::default(), attended: None });
+        let state = Mutex::new(WorkerState { agenda: Agenda::default(), attended: None });
         let earlier = Notify::new();
         let in_flight = AtomicUsize::new(0);
         Self { context: Arc::clone(context), state, earlier, in_flight }
@@ -125,19 +125,19 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
         look(&mut self.state.lock().agenda)
     }
 
-    fn next_step(&self, now: Moment, capacity: usize) -> Step<K> {
+    fn next_step(&self, now: Moment, capacity: usize) -> TaskStep<K> {
         let mut state = self.state.lock();
         let due = state.agenda.take_due(now, capacity);
         if !due.is_empty() {
             state.attended = Some(now);
-            return Step::Perform(due);
+            return TaskStep::Perform(due);
         }
         state.attended = state.agenda.next_due();
         match state.attended {
             // More is due than may be started; the end of an entry in flight notifies the task.
-            Some(_) if capacity == 0 => Step::Wait(Duration::MAX),
-            Some(next) => Step::Wait(next.since(now)),
-            None => Step::End,
+            Some(_) if capacity == 0 => TaskStep::Wait(Duration::MAX),
+            Some(next) => TaskStep::Wait(next.since(now)),
+            None => TaskStep::End,
         }
     }
 }
@@ -156,13 +156,13 @@ fn attend<A: Agent>(agent: Arc<A>) -> impl Future<Output = ()> + Send {
         let backend = &worklist.context.backend;
         loop {
             match worklist.next_step(backend.now(), agent.capacity()) {
-                Step::Perform(due) => agent.perform(due),
-                Step::Wait(pause) => {
+                TaskStep::Perform(due) => agent.perform(due),
+                TaskStep::Wait(pause) => {
                     // Either way the task looks again.
                     let timer = || backend.timer(pause);
                     let _woken: Option<()> = within(timer, worklist.earlier.notified()).await;
                 }
-                Step::End => {
+                TaskStep::End => {
                     attendance.is_over = true;
                     return;
                 }

@@ -20,14 +20,18 @@ fn a_task_is_notified_only_when_it_would_look_too_late() {
         worklist.change(|agenda| drop(agenda.insert(key, String::new(), Some(at(due))))).1
     };
     assert!(add(1, 100), "a task has to attend");
-    assert!(matches!(worklist.next_step(at(0), 1), Step::Wait(pause) if pause.as_nanos() == 100));
+    assert!(
+        matches!(worklist.next_step(at(0), 1), TaskStep::Wait(pause) if pause.as_nanos() == 100)
+    );
     worklist.look(|agenda| drop(agenda.remove(&1)));
     assert!(!add(2, 200) && !is_notified(&worklist));
     assert!(!add(3, 50) && is_notified(&worklist));
     assert!(!add(4, 60) && !is_notified(&worklist));
-    assert!(matches!(worklist.next_step(at(50), 1), Step::Perform(due) if due == [3]));
+    assert!(matches!(worklist.next_step(at(50), 1), TaskStep::Perform(due) if due == [3]));
     assert!(!add(5, 55) && !is_notified(&worklist));
-    assert!(matches!(worklist.next_step(at(50), 1), Step::Wait(pause) if pause.as_nanos() == 5));
+    assert!(
+        matches!(worklist.next_step(at(50), 1), TaskStep::Wait(pause) if pause.as_nanos() == 5)
+    );
 }
 
 #[test]
@@ -36,8 +40,8 @@ fn a_list_with_nothing_due_needs_no_task() {
     let add = |key, due| worklist.change(|agenda| drop(agenda.insert(key, String::new(), due))).1;
     assert!(!add(1, None));
     assert!(add(2, Some(at(10))));
-    assert!(matches!(worklist.next_step(at(10), 1), Step::Perform(due) if due == [2]));
-    assert!(matches!(worklist.next_step(at(10), 1), Step::End));
+    assert!(matches!(worklist.next_step(at(10), 1), TaskStep::Perform(due) if due == [2]));
+    assert!(matches!(worklist.next_step(at(10), 1), TaskStep::End));
     assert!(add(3, Some(at(20))), "the task has ended");
 }
 

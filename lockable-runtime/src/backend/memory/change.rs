@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::state::{Counting, Lock, Place, State, TURN};
+use super::state::{Counting, Lock, State, StoredKey, TURN};
 use crate::backend::{
     Acquisition, Attempt, Enqueued, Events, Grant, Release, Remaining, Renewal, Renewed, Reserved,
     WakeUp,
@@ -18,7 +18,7 @@ pub(super) struct Change<'a> {
     /// Its name, where it is a permit.
     permit: Option<LockKey>,
     /// Its lock is there only while it lasts.
-    place: &'a mut Place,
+    place: &'a mut StoredKey,
     counting: &'a mut Counting,
     lockers: &'a [(Origin, Weak<dyn Events>)],
     now: Moment,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Memory;
 use super::state::State;
-use crate::backend::administration::{Administration, Client, Page, Queued, Seen};
+use crate::backend::administration::{Administration, LockerConnection, Page, Queued, Seen};
 use crate::backend::{Attempt, Reply};
 use crate::types::client_name::ClientName;
 use crate::types::clock::{Moment, tokio_time};
@@ -51,10 +51,10 @@ impl Administration for Arc<Memory> {
     }
 
     /// This process, which alone can have the store.
-    fn clients(&self) -> Reply<Vec<Client>> {
+    fn clients(&self) -> Reply<Vec<LockerConnection>> {
         let age = tokio_time().since(self.born);
         let name = ClientName::current(self.service.as_deref());
-        let client = name.map(|name| vec![Client { name, address: None, age }]);
+        let client = name.map(|name| vec![LockerConnection { name, address: None, age }]);
         Box::pin(ready(client.map_err(Into::into)))
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::Memory;
-use super::state::{Counting, Place};
+use super::state::{Counting, StoredKey};
 use crate::backend::{Acquisition, Attempt, Release};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
@@ -13,7 +13,7 @@ use crate::types::slot::Slot;
 
 /// All data of a store at one moment.
 pub(crate) struct Snapshot {
-    places: HashMap<LockKey, Place>,
+    places: HashMap<LockKey, StoredKey>,
     queues: HashMap<LockKey, VecDeque<Arc<Attempt>>>,
     counting: Counting,
 }
@@ -56,7 +56,7 @@ impl Memory {
     pub(crate) fn locks(&self) -> Vec<(LockKey, String, Moment)> {
         let now = tokio_time();
         let state = self.state.lock();
-        let lock = |(key, place): (&LockKey, &Place)| {
+        let lock = |(key, place): (&LockKey, &StoredKey)| {
             let lock = place.lock.as_ref().filter(|lock| now < lock.ends)?;
             Some((key.clone(), lock.owner.as_ref().to_owned(), lock.ends))
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Memory;
-use super::state::{Lock, Place, State};
+use super::state::{Lock, State, StoredKey};
 use crate::backend::Fault;
 use crate::types::clock::tokio_time;
 use crate::types::error::LockError;
@@ -51,7 +51,7 @@ impl MemoryStore {
     /// The owner tokens of the waiters for a lock, in their order.
     #[must_use]
     pub fn queue(&self, key: &str) -> Vec<String> {
-        let owners = |place: &mut Place| {
+        let owners = |place: &mut StoredKey| {
             place.queue.iter().map(|attempt| attempt.owner.as_ref().to_owned()).collect()
         };
         self.place(key, owners).unwrap_or_default()
@@ -83,7 +83,7 @@ impl MemoryStore {
     }
 
     /// Nothing for what cannot be a key.
-    fn place<T>(&self, key: &str, look: impl FnOnce(&mut Place) -> T) -> Option<T> {
+    fn place<T>(&self, key: &str, look: impl FnOnce(&mut StoredKey) -> T) -> Option<T> {
         let key = LockKey::prefixed("", key).ok()?;
         let look = |state: &mut State| look(state.places.entry(key.clone()).or_default());
         Some(self.0.state.lock().with_queue(&key, look))

@@ -9,7 +9,7 @@ use crate::backend::{Acquisition, Attempt, Enqueued, Release, Remaining};
 use crate::types::clock::tokio_time;
 
 /// The permits that an attempt may have.
-struct Permits<'a> {
+struct FreePermits<'a> {
     state: &'a mut State,
     attempt: &'a Attempt,
     hand_offs: Vec<HandOff>,
@@ -75,9 +75,9 @@ impl Memory {
     }
 
     /// Hands off, outside of the store's lock, what the verb has.
-    fn permits<T>(&self, attempt: &Attempt, verb: impl FnOnce(&mut Permits<'_>) -> T) -> T {
+    fn permits<T>(&self, attempt: &Attempt, verb: impl FnOnce(&mut FreePermits<'_>) -> T) -> T {
         let mut state = self.state.lock();
-        let mut permits = Permits { state: &mut state, attempt, hand_offs: Vec::new() };
+        let mut permits = FreePermits { state: &mut state, attempt, hand_offs: Vec::new() };
         let found = verb(&mut permits);
         let hand_offs = permits.hand_offs;
         drop(state);
@@ -88,7 +88,7 @@ impl Memory {
     }
 }
 
-impl Permits<'_> {
+impl FreePermits<'_> {
     /// Performs the verb for one permit after the other, until it finds something.
     fn find<T>(&mut self, mut verb: impl FnMut(&mut Change<'_>) -> Option<T>) -> Option<T> {
         self.attempt.local_permit.iter().flat_map(|local_permit| local_permit.members()).find_map(

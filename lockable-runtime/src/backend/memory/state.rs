@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const SMALL: usize = 64;
 
 pub(super) struct State {
-    pub(super) places: HashMap<LockKey, Place>,
+    pub(super) places: HashMap<LockKey, StoredKey>,
     /// The queues of permits, by the key behind which their names have a number.
     pub(super) queues: HashMap<LockKey, VecDeque<Arc<Attempt>>>,
     pub(super) counting: Counting,
@@ -91,12 +91,12 @@ impl State {
 /// What is stored about one key.
 #[derive(Default)]
 #[cfg_attr(test, derive(Clone))]
-pub(super) struct Place {
+pub(super) struct StoredKey {
     pub(super) lock: Option<Lock>,
     pub(super) queue: VecDeque<Arc<Attempt>>,
 }
 
-impl Place {
+impl StoredKey {
     fn is_used(&self, now: Moment) -> bool {
         now < self.expires() || !self.queue.is_empty()
     }

@@ -47,12 +47,12 @@ pub(crate) struct LostCounters(Arc<AtomicU64>);
 
 /// What a connection knows of a fence counter that it has seeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seeded {
+pub(crate) struct SeededFence {
     /// The highest count that had been seen when a request was about to be sent.
     highest: u64,
 }
 
-impl Seeded {
+impl SeededFence {
     /// Whether the count of a request that was sent then is that of another counter: a new one, or one that
     /// missed grants.
     ///
@@ -70,11 +70,11 @@ impl FenceCounters {
     }
 
     /// The fence counter of a slot, if this connection has seeded it for leases that long.
-    pub(crate) fn seeded(&self, slot: Slot, ttl: Ttl, now: Moment) -> Option<Seeded> {
+    pub(crate) fn seeded(&self, slot: Slot, ttl: Ttl, now: Moment) -> Option<SeededFence> {
         self.forget_when_due(now);
         let word = self.words.get()?.get(slot.index())?.load(Ordering::Acquire);
         let is_enough = class(ttl).is_some_and(|class| word >> COUNT_BITS >= class);
-        is_enough.then_some(Seeded { highest: word & HIGHEST_COUNT })
+        is_enough.then_some(SeededFence { highest: word & HIGHEST_COUNT })
     }
 
     /// The slots whose counters are to be seeded together with that of `own`: each slot once, also if many calls seed at
@@ -202,7 +202,10 @@ mod tests {
     fn a_seeded_counter_is_known_while_it_lasts() {
         let fences = seeded();
         for now in [1_000, 1_593] {
-            assert_eq!(fences.seeded(slot(), ttl(10), at(now)), Some(Seeded { highest: 1_000 }));
+            assert_eq!(
+                fences.seeded(slot(), ttl(10), at(now)),
+                Some(SeededFence { highest: 1_000 })
+            );
         }
         let other = Slot::of(&LockKey::from_static("order:8"));
         assert_eq!(fences.seeded(other, ttl(10), at(1_593)), None);

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::batch::acquire::acquire;
 use super::batch::releases;
-use super::route::{Keys, Ran, Request, Router, send_one, sure};
+use super::route::{KeyCount, Ran, Request, Router, send_one, sure};
 use super::wire::command;
 use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
 use super::wire::permits::Asker;
-use super::wire::script::{self, Call};
+use super::wire::script::{self, ScriptCall};
 use super::{Redis, fault};
 use crate::backend::{
     Acquisition, Attempt, Backend, Enqueued, Environment as _, Epoch, Fault, Grant, Release,
@@ -25,7 +25,7 @@ impl Backend for Redis {
         let this = self.clone();
         Box::pin(async move {
             let Ran { found, epoch, .. } =
-                this.router.run(attempt.slot, &Acquire(&attempt)).await?;
+                this.router.run(attempt.slot, &AcquireVerb(&attempt)).await?;
             match found {
                 Acquisition::Granted(grant) => {
                     this.confirmed(attempt, grant, epoch).await.map(Acquisition::Granted)
@@ -153,9 +153,9 @@ impl Redis {
     }
 }
 
-struct Acquire<'a>(&'a Attempt);
+struct AcquireVerb<'a>(&'a Attempt);
 
-impl Request for Acquire<'_> {
+impl Request for AcquireVerb<'_> {
     type Found = Acquisition;
 
     async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Acquisition, Failed> {
@@ -329,12 +329,12 @@ struct Transfer<'a> {
 
 impl Request for Transfer<'_> {
     type Found = Renewed;
-    const KEYS: Keys = Keys::One;
+    const KEYS: KeyCount = KeyCount::One;
 
     async fn send(&self, connection: &Arc<Connection>, is_asking: bool) -> Result<Renewed, Failed> {
         let now = boot_time();
         let since = self.to.mark_sent(now);
-        let Call { command, read } = script::transfer(&connection.names, self.from, self.to);
+        let ScriptCall { command, read } = script::transfer(&connection.names, self.from, self.to);
         let reply = send_one(connection, command, is_asking).await?;
         read(reply).map_err(|error| {
             // As of an acquisition.

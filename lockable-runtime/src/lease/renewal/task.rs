@@ -44,7 +44,7 @@ pub(super) struct Scheduled {
 
 /// A lease that is asked for.
 #[derive(Clone)]
-struct Asked {
+struct Requested {
     id: u64,
     lease: Lease,
     due: Due,
@@ -140,7 +140,7 @@ impl RenewalTask {
     ///
     /// A batch waits for its answer as long as its shortest lease may, so leases of very different
     /// lengths go apart; and so do those of different servers, of which one may give no answer.
-    fn batches(&self, due: &[u64]) -> Vec<(Duration, Vec<Asked>)> {
+    fn batches(&self, due: &[u64]) -> Vec<(Duration, Vec<Requested>)> {
         let now = self.context.backend.now();
         let leases: Vec<_> = self.worklist.look(|agenda| {
             let mut take = |id: &u64| {
@@ -150,7 +150,7 @@ impl RenewalTask {
             };
             due.iter().filter_map(&mut take).collect()
         });
-        let mut alike: BTreeMap<_, (Duration, Vec<Asked>)> = BTreeMap::new();
+        let mut alike: BTreeMap<_, (Duration, Vec<Requested>)> = BTreeMap::new();
         for (id, lease, due, age) in leases.into_iter().filter(|(_, lease, ..)| lease.may_renew()) {
             if let Some(age) = age {
                 telemetry::held_long(lease.shown_key(), lease.fencing_token(), age);
@@ -166,17 +166,17 @@ impl RenewalTask {
                 }
                 Due::Look => (None, None),
             };
-            batch.push(Asked { id, lease, due, ttl, rest });
+            batch.push(Requested { id, lease, due, ttl, rest });
         }
         alike.into_values().collect()
     }
 
-    async fn renew(self: Arc<Self>, patience: Duration, batch: Vec<Asked>) {
+    async fn renew(self: Arc<Self>, patience: Duration, batch: Vec<Requested>) {
         self.watch(&batch);
         // Before the request enters any queue: the new deadline counts from here.
         let sent = self.context.backend.now();
         let request =
-            |asked: &Asked| Renewal::new(asked.lease.attempt(), asked.ttl.or(asked.rest), sent);
+            |asked: &Requested| Renewal::new(asked.lease.attempt(), asked.ttl.or(asked.rest), sent);
         let requests = batch.iter().map(request).collect();
         let Some(first) = batch.first() else { return };
         let slot = first.lease.attempt().slot;
@@ -205,7 +205,7 @@ impl RenewalTask {
     }
 
     /// From now on the holders of renewed leases hear what others do with their locks, where they can.
-    fn watch(&self, batch: &[Asked]) {
+    fn watch(&self, batch: &[Requested]) {
         let mut renewed = batch.iter().filter(|asked| asked.lease.renews()).peekable();
         if renewed.peek().is_some() {
             self.context.backend.watch_holders();
@@ -231,8 +231,8 @@ impl RenewalTask {
 
     /// A lease whose renewal was not answered is neither renewed nor lost. Those that were only checked are
     /// asked for again, too: there was a reason to check them.
-    fn retry(self: &Arc<Self>, batch: &[Asked], sent: Moment, fault: Fault) {
-        let redact = |fault: Fault, asked: &Asked| fault.shown(asked.lease.shown_key());
+    fn retry(self: &Arc<Self>, batch: &[Requested], sent: Moment, fault: Fault) {
+        let redact = |fault: Fault, asked: &Requested| fault.shown(asked.lease.shown_key());
         let fault = batch.iter().fold(fault, redact);
         let cause = Arc::new(fault.into_error());
         for asked in batch.iter().filter(|asked| asked.ttl.is_some()) {
@@ -251,8 +251,8 @@ impl RenewalTask {
     /// Makes those of the leases due again that are still held.
     fn schedule<'a>(
         self: &Arc<Self>,
-        leases: impl IntoIterator<Item = &'a Asked>,
-        due: impl Fn(&Asked, &mut Plan) -> Moment,
+        leases: impl IntoIterator<Item = &'a Requested>,
+        due: impl Fn(&Requested, &mut Plan) -> Moment,
     ) {
         // Looked at outside of the table's lock: a waker that hears of a loss may drop other leases.
         let held: Vec<_> = leases.into_iter().filter(|asked| asked.lease.may_renew()).collect();
@@ -268,13 +268,13 @@ impl RenewalTask {
 }
 
 /// A lease, and what its renewal found.
-type Answered<'a> = (&'a Asked, Renewed);
+type Answered<'a> = (&'a Requested, Renewed);
 
 /// Those that were answered, and those whose renewals failed, the ones that failed alike together.
 fn sorted(
-    batch: &[Asked],
+    batch: &[Requested],
     outcomes: Vec<Result<Renewed, Fault>>,
-) -> (Vec<Answered<'_>>, impl Iterator<Item = (Fault, Vec<Asked>)> + use<>) {
+) -> (Vec<Answered<'_>>, impl Iterator<Item = (Fault, Vec<Requested>)> + use<>) {
     let mut answered = Vec::with_capacity(batch.len());
     let mut failed = BTreeMap::new();
     for (asked, outcome) in batch.iter().zip(outcomes) {
@@ -298,12 +298,12 @@ fn report(answered: &[Answered<'_>], sent: Moment) {
         }
     }
     for (asked, outcome) in answered.iter().filter(|(asked, _)| asked.ttl.is_some()) {
-        let Asked { lease, .. } = asked;
+        let Requested { lease, .. } = asked;
         telemetry::renewed(lease.shown_key(), lease.fencing_token(), *outcome);
     }
 }
 
-impl Asked {
+impl Requested {
     fn answered(&self, sent: Moment, outcome: Renewed) {
         let lease = &self.lease;
         lease.answered(sent, self.ttl, outcome);
@@ -449,7 +449,7 @@ mod tests {
         let sent = tokio_time();
         skip(ended.remaining());
         let ttl = Some(Ttl::DEFAULT);
-        let batch = vec![Asked { id, lease: ended, due: Due::Renewal, ttl, rest: None }];
+        let batch = vec![Requested { id, lease: ended, due: Due::Renewal, ttl, rest: None }];
         let (done, is_done) = mpsc::channel();
         let (settling, paused) = (Arc::clone(&task), Handle::current());
         thread::spawn(move || {

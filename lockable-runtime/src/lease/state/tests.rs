@@ -48,17 +48,17 @@ fn an_end_is_near_by_the_deadline_or_by_the_longest_hold() {
     let millis = Duration::from_millis;
     let (none, second) = (Duration::ZERO, millis(1_000));
     let mut lease = lease();
-    assert_eq!(lease.ending(second, second, at(8_000)), Ending::Far(millis(898)));
-    assert_eq!(lease.ending(second, second, at(8_898)), Ending::Near(second));
-    assert_eq!(lease.ending(none, none, at(9_897)), Ending::Far(millis(1)));
-    let over = Ending::Over(Status::Lost(Loss::Deadline));
+    assert_eq!(lease.ending(second, second, at(8_000)), LeaseEnd::Far(millis(898)));
+    assert_eq!(lease.ending(second, second, at(8_898)), LeaseEnd::Near(second));
+    assert_eq!(lease.ending(none, none, at(9_897)), LeaseEnd::Far(millis(1)));
+    let over = LeaseEnd::Over(Status::Lost(Loss::Deadline));
     assert_eq!(lease.ending(second, second, at(9_898)), over);
     let mut limited = LeaseState::new(at(0), TTL, Some(at(5_000)));
-    assert_eq!(limited.ending(second, second, at(1_000)), Ending::Far(millis(3_000)));
-    assert_eq!(limited.ending(second, second, at(4_500)), Ending::Near(millis(500)));
-    assert_eq!(limited.ending(none, none, at(5_000)), Ending::Over(Status::MaxHoldReached));
+    assert_eq!(limited.ending(second, second, at(1_000)), LeaseEnd::Far(millis(3_000)));
+    assert_eq!(limited.ending(second, second, at(4_500)), LeaseEnd::Near(millis(500)));
+    assert_eq!(limited.ending(none, none, at(5_000)), LeaseEnd::Over(Status::MaxHoldReached));
     // The deadline is near, and the end of the longest hold is not.
-    assert_eq!(limited.ending(millis(8_000), none, at(2_000)), Ending::Near(millis(7_898)));
+    assert_eq!(limited.ending(millis(8_000), none, at(2_000)), LeaseEnd::Near(millis(7_898)));
 }
 
 #[test]

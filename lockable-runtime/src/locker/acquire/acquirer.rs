@@ -38,7 +38,7 @@ pub(crate) struct Acquirer {
 }
 
 /// What a try found.
-pub(super) enum Answer {
+pub(super) enum TryReply {
     Granted(LockGuard),
     /// Another holder has the lock. The entry is still that of a call that asks.
     Busy(Busy, Entry),
@@ -101,7 +101,7 @@ impl Acquirer {
         local_permit: Option<&Arc<LocalPermit>>,
         options: &Options,
         mut entry: Entry,
-    ) -> Result<Answer, LockError> {
+    ) -> Result<TryReply, LockError> {
         self.staged(&key)?;
         self.settled(&key).await;
         let released_by = self.released_by(options);
@@ -114,14 +114,14 @@ impl Acquirer {
             Some(local_permit) => Attempt::in_local_permit(local_permit, options.ttl, owner),
         };
         let attempt = Arc::new(attempt.labeled(options.label));
-        match Asked::new(self, &attempt).answer().await {
+        match RunningTry::new(self, &attempt).answer().await {
             Ok(Acquisition::Done) if options.once.is_some() => {
                 entry.ends(LastReply::Busy);
                 Err(LockError::done(attempt.key.as_str(), "", ""))
             }
             Ok(Acquisition::Busy | Acquisition::Done) => {
                 let busy = self.busy(attempt.key.clone(), attempt.obstacle(), options).await;
-                Ok(Answer::Busy(busy, entry))
+                Ok(TryReply::Busy(busy, entry))
             }
             Ok(Acquisition::Granted(grant)) => {
                 let attempt = match grant.permit() {
@@ -131,7 +131,7 @@ impl Acquirer {
                         attempt.with_permit(permit.clone())
                     }
                 };
-                self.granted(&grant, attempt, options, entry).map(Answer::Granted)
+                self.granted(&grant, attempt, options, entry).map(TryReply::Granted)
             }
             Err(fault) => {
                 entry.ends(LastReply::Fault(Box::new(fault.clone())));
@@ -176,7 +176,7 @@ impl Acquirer {
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
         let attempt = Attempt::owned(key.clone(), options.ttl, owner).labeled(options.label);
         let attempt = Arc::new(attempt);
-        match Asked::of_ticket(self, ticket, &attempt).answer().await {
+        match RunningTry::of_ticket(self, ticket, &attempt).answer().await {
             Ok(Acquisition::Granted(grant)) => self.granted(&grant, attempt, options, entry),
             Ok(Acquisition::Busy | Acquisition::Done) => {
                 Err(LockError::lost(key.as_str(), REDEEMED)
@@ -241,13 +241,13 @@ const OVER: &str = "the ticket was not redeemed, because its lock is free: the t
 const LOOK: &str = "acquire the lock by its key, and look whether the work is done";
 
 /// A request. What it may grant is released where the caller leaves.
-struct Asked<'a> {
+struct RunningTry<'a> {
     acquirer: &'a Acquirer,
     attempt: &'a Arc<Attempt>,
     query: Query<'a, Acquisition>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RunningTry<'a> {
     fn new(acquirer: &'a Acquirer, attempt: &'a Arc<Attempt>) -> Self {
         let context = &acquirer.context;
         let query = context.query(attempt.slot, context.backend.try_acquire(Arc::clone(attempt)));
@@ -297,7 +297,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for RunningTry<'_> {
     fn drop(&mut self) {
         if let Some(reply) = self.query.reply.take()
             && self.may_hold()

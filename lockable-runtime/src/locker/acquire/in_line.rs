@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
-use super::acquirer::Answer;
+use super::acquirer::TryReply;
 use super::busy::Busy;
 use super::call::OneCall;
 use crate::backend::{Fault, Outcome};
@@ -93,8 +93,8 @@ impl<'a> InLine<'a> {
         let OneCall { acquirer, options, .. } = self.call;
         let ask = acquirer.ask(self.line.key().clone(), self.line.local_permit(), options, entry);
         match Box::pin(ask).await? {
-            Answer::Granted(guard) => Ok(guard),
-            Answer::Busy(busy, entry) => {
+            TryReply::Granted(guard) => Ok(guard),
+            TryReply::Busy(busy, entry) => {
                 entry.ends(LastReply::Busy);
                 Err(self.call.wait_limit_reached(&busy, limit))
             }

@@ -3,12 +3,12 @@
 use std::pin::pin;
 
 pub(crate) use self::acquirer::Acquirer;
-use self::acquirer::Answer;
+use self::acquirer::TryReply;
 use self::busy::Busy;
 use self::call::OneCall;
 pub(crate) use self::call::Tried;
 use self::in_line::InLine;
-use self::patient::{Awaited, Patient};
+use self::patient::{Patient, WaitedFor};
 use self::permit::acquire_permit;
 pub(crate) use self::redeem::redeem;
 pub(crate) use self::set::acquire_all;
@@ -101,14 +101,14 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
             (key, entry, false)
         }
         (Way::Asks, entry) => match acquirer.ask(key, None, options, entry).await? {
-            Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
-            Answer::Busy(found, mut entry) if options.wait.can_wait() => {
+            TryReply::Granted(guard) => return Ok(Tried::Granted(guard)),
+            TryReply::Busy(found, mut entry) if options.wait.can_wait() => {
                 is_known = found.log_obstacle(options);
                 entry.waits();
                 obstacle = found.obstacle;
                 (found.key, entry, true)
             }
-            Answer::Busy(found, entry) => {
+            TryReply::Busy(found, entry) => {
                 entry.ends(LastReply::Busy);
                 return call.busy(found);
             }
@@ -118,6 +118,6 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
     let in_line = InLine::new(call, &line, entry, has_tried).behind(obstacle);
     // Boxed, because a call that finds the lock free does not need the space.
     let mut waiting = Box::pin(in_line.wait());
-    let patient = Patient { call, key: line.key(), awaited: Awaited::Lock, is_known };
+    let patient = Patient { call, key: line.key(), awaited: WaitedFor::Lock, is_known };
     patient.wait(waiting.as_mut()).await.map(Tried::Granted)
 }

@@ -14,7 +14,7 @@ use crate::types::permit::PermitsKey;
 
 /// What a call waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Awaited {
+pub(super) enum WaitedFor {
     Lock,
     OnePermit,
     /// One of them, while the same call may have others.
@@ -26,7 +26,7 @@ pub(super) struct Patient<'a> {
     pub(super) call: OneCall<'a>,
     /// Which one its events name.
     pub(super) key: &'a LockKey,
-    pub(super) awaited: Awaited,
+    pub(super) awaited: WaitedFor,
     /// Whether the log has what it waits for.
     pub(super) is_known: bool,
 }
@@ -91,7 +91,7 @@ impl Occupant {
         let count = call.options.permits.count().unwrap_or(1);
         let permits = || PermitsKey::with_key(key.clone());
         // A pause of permits is under each of them.
-        let is_lock = *awaited == Awaited::Lock;
+        let is_lock = *awaited == WaitedFor::Lock;
         let lock = if is_lock { key.clone() } else { permits().member(1) };
         let found = match inspect(context, lock).await {
             Ok(found) => found,
@@ -103,9 +103,9 @@ impl Occupant {
                 let is_own = holder.is_own(call.options.identity.as_ref());
                 (holder.words(context.reporting.show(key)), is_own)
             }
-            (_, Awaited::Lock) => ("the lock is free now".to_owned(), false),
-            (_, Awaited::AllPermits) => ("a permit is still taken".to_owned(), false),
-            (_, Awaited::OnePermit) => {
+            (_, WaitedFor::Lock) => ("the lock is free now".to_owned(), false),
+            (_, WaitedFor::AllPermits) => ("a permit is still taken".to_owned(), false),
+            (_, WaitedFor::OnePermit) => {
                 let is_held = |permit| !call.acquirer.leases(&permit).is_empty();
                 ("all permits are taken".to_owned(), permits().members(count).any(is_held))
             }

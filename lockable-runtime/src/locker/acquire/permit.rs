@@ -5,10 +5,10 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::acquirer::Answer;
+use super::acquirer::TryReply;
 use super::call::{OneCall, Tried};
 use super::in_line::InLine;
-use super::patient::{Awaited, Patient};
+use super::patient::{Patient, WaitedFor};
 use crate::backend::Outcome;
 use crate::types::clock::within;
 use crate::types::error::LockError;
@@ -51,7 +51,7 @@ pub(super) async fn acquire_permit(call: OneCall<'_>, key: LockKey) -> Result<Tr
     if options.wait == Wait::Never {
         return acquiring.await;
     }
-    let awaited = if is_of_all { Awaited::AllPermits } else { Awaited::OnePermit };
+    let awaited = if is_of_all { WaitedFor::AllPermits } else { WaitedFor::OnePermit };
     let patient = Patient { call, key: &key, awaited, is_known: false };
     patient.wait(acquiring.as_mut()).await
 }
@@ -98,12 +98,12 @@ async fn in_line(
     if asks {
         entry.asks();
         match acquirer.ask(line_key.key().clone(), line_key.local_permit(), options, entry).await? {
-            Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
-            Answer::Busy(found, entry) if !options.wait.can_wait() => {
+            TryReply::Granted(guard) => return Ok(Tried::Granted(guard)),
+            TryReply::Busy(found, entry) if !options.wait.can_wait() => {
                 entry.ends(LastReply::Busy);
                 return call.busy(found);
             }
-            Answer::Busy(found, busy) => {
+            TryReply::Busy(found, busy) => {
                 found.log_obstacle(options);
                 entry = busy;
             }

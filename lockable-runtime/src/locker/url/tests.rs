@@ -81,7 +81,7 @@ fn all_read(url: &str) -> String {
 #[test]
 fn no_accepted_setting_is_ignored() {
     for url in KINDS {
-        for Setting { name, .. } in Kind::of(url).settings() {
+        for Setting { name, .. } in UrlKind::of(url).settings() {
             assert_ne!(all_read(url), all_read(&format!("{url}?{name}=1")), "{url}: {name}");
         }
     }
@@ -89,7 +89,7 @@ fn no_accepted_setting_is_ignored() {
 
 #[test]
 fn white_space_around_a_name_is_refused_everywhere() {
-    let settings = |url| Kind::of(url).settings().map(move |setting| (url, setting.name));
+    let settings = |url| UrlKind::of(url).settings().map(move |setting| (url, setting.name));
     for (url, name) in KINDS.into_iter().flat_map(settings) {
         let meant = format!("write `{name}=`");
         for blank in [" ", "\t", "\n", "\u{a0}", "\u{2003}"] {

@@ -20,8 +20,8 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::parts::{Actions, Behind, Ending, Granted, LastReply, Waiter};
-use self::parts::{Place, Turn};
+pub(crate) use self::parts::{Actions, Behind, Granted, LastReply, TurnEnd, WaitingCall};
+use self::parts::{LineTurn, QueueEntry};
 use crate::backend::{Attempt, Enqueued, Fault, Grant, Remaining};
 use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
@@ -46,12 +46,12 @@ pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 /// The calls of this process that wait for one lock; a `C` is where a call is answered.
 pub(crate) struct Line<C> {
     /// In the order of arrival.
-    waiting: VecDeque<Waiter<C>>,
+    waiting: VecDeque<WaitingCall<C>>,
     /// There is one only while a call waits.
-    place: Option<Place>,
-    turn: Option<Turn>,
+    place: Option<QueueEntry>,
+    turn: Option<LineTurn>,
     /// What is neither, and has a query under way.
-    leftovers: Vec<Place>,
+    leftovers: Vec<QueueEntry>,
     pub(super) last_reply: LastReply,
     /// Whether the backend has ever answered this line, or a call that joined it.
     was_answered: bool,
@@ -91,7 +91,7 @@ impl<C> Line<C> {
     /// A call joins in the order of its number, with the last reply about the lock.
     pub(crate) fn joined(
         &mut self,
-        waiter: Waiter<C>,
+        waiter: WaitingCall<C>,
         last_reply: LastReply,
         behind: Behind,
         now: Moment,
@@ -153,17 +153,17 @@ impl<C> Line<C> {
     /// The moment of the next query has come; returns what it is about.
     pub(crate) fn came_due(
         &mut self,
-        make: impl FnOnce(&Waiter<C>) -> Arc<Attempt>,
+        make: impl FnOnce(&WaitingCall<C>) -> Arc<Attempt>,
     ) -> Option<Arc<Attempt>> {
         let first = self.waiting.front()?;
-        let place = self.place.get_or_insert_with(|| Place::new(make(first)));
+        let place = self.place.get_or_insert_with(|| QueueEntry::new(make(first)));
         Some(place.ask(&self.waiting))
     }
 
     /// A wake-up says that the lock is kept for this attempt, so the line asks: anyone may have sent it, and the answer says
     /// what is true. While that query is under way, other wake-ups cost none.
     pub(crate) fn woken(&mut self, owner: &OwnerToken) -> Actions<C> {
-        let is_woken = |place: &mut Place| place.attempt.owner == *owner && place.wake();
+        let is_woken = |place: &mut QueueEntry| place.attempt.owner == *owner && place.wake();
         let place = self.place.as_mut().and_then(|place| is_woken(place).then_some(place));
         let ask = place.map(|place| place.ask(&self.waiting));
         Actions { ask, ..Actions::default() }
@@ -264,12 +264,12 @@ impl<C> Line<C> {
     pub(crate) fn ending(
         &mut self,
         attempt: &Attempt,
-        make: Option<impl FnOnce(&Waiter<C>) -> Arc<Attempt>>,
+        make: Option<impl FnOnce(&WaitingCall<C>) -> Arc<Attempt>>,
         now: Moment,
-    ) -> Ending {
+    ) -> TurnEnd {
         let turn = self.turn.as_ref().filter(|turn| turn.place.is_of(attempt));
         // If another turn has begun, the lock was lost, and is released alone.
-        let Some(turn) = turn else { return Ending::default() };
+        let Some(turn) = turn else { return TurnEnd::default() };
         let may_overtake = turn.place.queries > 0 || turn.place.is_unsure;
         // Without an attempt the line asks by itself.
         let next = make.and_then(|make| self.came_due(make));
@@ -278,14 +278,14 @@ impl<C> Line<C> {
             let rest = attempt.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL);
             self.due = Some(now.after(rest.min(RECHECK_INTERVAL)));
         }
-        Ending { next, may_overtake, ..Ending::default() }
+        TurnEnd { next, may_overtake, ..TurnEnd::default() }
     }
 
     /// The release of this attempt was answered, or given up.
     pub(crate) fn released(
         &mut self,
         attempt: &Arc<Attempt>,
-        Ending { next, may_overtake, is_answered, grant }: Ending,
+        TurnEnd { next, may_overtake, is_answered, grant }: TurnEnd,
         now: Moment,
     ) -> Actions<C> {
         self.end_turn(attempt, now);
@@ -357,7 +357,7 @@ impl<C> Line<C> {
         place.attempt.mark_turn();
         self.answers();
         self.due = Some(now.after(RECHECK_INTERVAL));
-        let turn = Turn::new(place, grant, &first, now);
+        let turn = LineTurn::new(place, grant, &first, now);
         let deliver = Some((first.answer, turn.granted()));
         let former = self.turn.replace(turn);
         let lost = former.iter().filter(|turn| turn.is_over_by(grant));
@@ -386,7 +386,7 @@ impl<C> Line<C> {
     }
 
     /// Keeps what is over here while a query about it is under way.
-    fn keep_leftover(&mut self, place: Option<Place>) {
+    fn keep_leftover(&mut self, place: Option<QueueEntry>) {
         self.leftovers.extend(place.filter(|place| place.queries > 0));
     }
 

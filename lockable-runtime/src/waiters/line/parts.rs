@@ -35,7 +35,7 @@ pub(crate) enum Behind {
 }
 
 /// A call that waits.
-pub(crate) struct Waiter<C> {
+pub(crate) struct WaitingCall<C> {
     /// Its place in the order of arrival.
     pub(crate) number: u64,
     pub(crate) ttl: Ttl,
@@ -59,7 +59,7 @@ pub(crate) struct Actions<C> {
     /// This attempt holds the lock, and no call wants it.
     pub(crate) release: Option<Arc<Attempt>>,
     /// These calls end with an error.
-    pub(crate) refuse: Option<(Fault, VecDeque<Waiter<C>>)>,
+    pub(crate) refuse: Option<(Fault, VecDeque<WaitingCall<C>>)>,
 }
 
 impl<C> Actions<C> {
@@ -93,7 +93,7 @@ pub(crate) struct Granted {
 
 /// The release of a turn.
 #[derive(Default)]
-pub(crate) struct Ending {
+pub(crate) struct TurnEnd {
     /// The attempt that the release queues behind the others.
     pub(crate) next: Option<Arc<Attempt>>,
     /// Whether a query about the ended attempt may land behind the release.
@@ -104,7 +104,7 @@ pub(crate) struct Ending {
 }
 
 /// An attempt that is in the backend's queue, or may be.
-pub(super) struct Place {
+pub(super) struct QueueEntry {
     pub(super) attempt: Arc<Attempt>,
     /// How many queries about it are under way.
     pub(super) queries: u32,
@@ -116,7 +116,7 @@ pub(super) struct Place {
     pub(super) is_woken_again: bool,
 }
 
-impl Place {
+impl QueueEntry {
     pub(super) fn new(attempt: Arc<Attempt>) -> Self {
         Self { attempt, queries: 0, is_unsure: false, is_woken: false, is_woken_again: false }
     }
@@ -134,15 +134,15 @@ impl Place {
     /// The first call that may have its turn.
     pub(super) fn first_of<'a, C>(
         &self,
-        waiting: &'a VecDeque<Waiter<C>>,
-    ) -> Option<(usize, &'a Waiter<C>)> {
+        waiting: &'a VecDeque<WaitingCall<C>>,
+    ) -> Option<(usize, &'a WaitingCall<C>)> {
         let is_once = self.attempt.owner.is_of_once();
         waiting.iter().enumerate().find(|(_, waiter)| waiter.is_once == is_once)
     }
 
     /// Counts a query about it, for a lease that the first call can use. Turns begin and end under the same lock, so
     /// the end of a turn sees every query that may land behind its release.
-    pub(super) fn ask<C>(&mut self, waiting: &VecDeque<Waiter<C>>) -> Arc<Attempt> {
+    pub(super) fn ask<C>(&mut self, waiting: &VecDeque<WaitingCall<C>>) -> Arc<Attempt> {
         if let Some((_, first)) = self.first_of(waiting).filter(|(_, it)| it.ttl > self.attempt.ttl)
         {
             self.attempt = self.attempt.with_ttl(first.ttl);
@@ -160,8 +160,8 @@ impl Place {
 }
 
 /// An attempt that was granted, until its release was answered.
-pub(super) struct Turn {
-    pub(super) place: Place,
+pub(super) struct LineTurn {
+    pub(super) place: QueueEntry,
     /// The number of the call that has it, or is about to receive it.
     pub(super) given_to: u64,
     is_fair: bool,
@@ -171,8 +171,13 @@ pub(super) struct Turn {
     is_passed_on: bool,
 }
 
-impl Turn {
-    pub(super) fn new<C>(place: Place, grant: &Grant, first: &Waiter<C>, now: Moment) -> Self {
+impl LineTurn {
+    pub(super) fn new<C>(
+        place: QueueEntry,
+        grant: &Grant,
+        first: &WaitingCall<C>,
+        now: Moment,
+    ) -> Self {
         let (given_to, is_fair) = (first.number, first.is_fair);
         Self { place, given_to, is_fair, began: now, grant: grant.clone(), is_passed_on: false }
     }
@@ -192,7 +197,7 @@ impl Turn {
     /// Passes it to the first of these calls, without a query to the backend, if it may be.
     pub(super) fn pass<C>(
         &mut self,
-        waiting: &mut VecDeque<Waiter<C>>,
+        waiting: &mut VecDeque<WaitingCall<C>>,
         now: Moment,
     ) -> Option<(C, Granted)> {
         let next = waiting.front()?;

@@ -18,23 +18,23 @@ fn lease(key: &LockKey) -> Lease {
 }
 
 impl Table {
-    fn enters(&self, wait: Wait) -> (Way, At) {
+    fn enters(&self, wait: Wait) -> (Way, EntryId) {
         self.enter(&KEY, wait, tokio_time())
     }
 
     /// A call asks, and holds the lock from now on.
-    fn holds(&self, key: &LockKey) -> (At, Lease) {
+    fn holds(&self, key: &LockKey) -> (EntryId, Lease) {
         let (lease, at) = (lease(key), self.enter(key, Wait::Never, tokio_time()).1);
-        let held = Held { number: at.number, lease: lease.clone(), schedule: None };
+        let held = HeldEntry { number: at.number, lease: lease.clone(), schedule: None };
         drop(self.change(at, |entries| {
-            let left = entries.leave(Role::Asks, at.number);
+            let left = entries.leave(EntryRole::Asks, at.number);
             entries.push(held);
             left
         }));
         (at, lease)
     }
 
-    fn leaves(&self, at: At, role: Role) -> Left {
+    fn leaves(&self, at: EntryId, role: EntryRole) -> Left {
         self.change(at, |entries| entries.leave(role, at.number))
     }
 
@@ -49,10 +49,10 @@ fn every_stake_leaves_nothing() {
     let (held, _) = table.holds(&KEY);
     let (_, waits) = table.enters(Wait::Forever);
     assert_eq!(table.leases(&KEY).len(), 1);
-    assert!(table.leaves(held, Role::Holds).held.is_some());
+    assert!(table.leaves(held, EntryRole::Holds).held.is_some());
     let (_, asks) = table.enters(Wait::Never);
-    assert!(table.leaves(waits, Role::Waits).held.is_none());
-    assert!(table.leaves(asks, Role::Asks).held.is_none());
+    assert!(table.leaves(waits, EntryRole::Waits).held.is_none());
+    assert!(table.leaves(asks, EntryRole::Asks).held.is_none());
     assert!(table.is_empty());
 }
 
@@ -73,7 +73,7 @@ async fn a_confirmed_lock_is_busy_for_less_than_a_recheck() {
     tokio::time::advance(Duration::from_millis(1)).await;
     assert_eq!(table.enters(Wait::Never).0, Way::Asks);
     assert!(lease.is_held());
-    table.leaves(held, Role::Holds);
+    table.leaves(held, EntryRole::Holds);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_lost_or_released_lock_is_not_busy() {
     assert_eq!(table.enters(Wait::Never).0, Way::Asks);
     let (held, _) = table.holds(&KEY);
     assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
-    table.leaves(held, Role::Holds);
+    table.leaves(held, EntryRole::Holds);
     assert_eq!(table.enters(Wait::Never).0, Way::Asks);
 }
 
@@ -97,7 +97,7 @@ fn another_lock_of_the_same_hash_is_not_busy() {
     let (_, at) = table.enters(Wait::Forever);
     let other = lease(&LockKey::from_static("other"));
     table.change(at, |entries| {
-        entries.push(Held { number: at.number, lease: other, schedule: None });
+        entries.push(HeldEntry { number: at.number, lease: other, schedule: None });
     });
     assert_eq!(table.enters(Wait::Never).0, Way::Asks);
     assert!(table.leases(&KEY).is_empty());
@@ -114,8 +114,8 @@ fn a_call_that_waits_joins_the_others() {
     let (way, waits) = table.enters(Wait::Forever);
     assert_eq!(way, joins(true));
     assert_eq!(table.enters(Wait::AtMost(Duration::from_nanos(1))).0, joins(false));
-    drop(table.leaves(waits, Role::Waits));
-    drop(table.leaves(asks, Role::Asks));
+    drop(table.leaves(waits, EntryRole::Waits));
+    drop(table.leaves(asks, EntryRole::Asks));
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,7 +125,7 @@ async fn a_call_that_waits_joins_a_holder_until_its_lease_is_over() {
     tokio::time::advance(Duration::from_millis(9_897)).await;
     let (way, waits) = table.enters(Wait::Forever);
     assert_eq!(way, Way::Joins { is_first: true });
-    drop(table.leaves(waits, Role::Waits));
+    drop(table.leaves(waits, EntryRole::Waits));
     tokio::time::advance(Duration::from_millis(1)).await;
     assert_eq!(table.enters(Wait::Forever).0, Way::Asks);
 }
@@ -138,12 +138,12 @@ fn a_limit_of_zero_is_busy_where_others_are() {
     assert_eq!(way, Way::Asks);
     assert_eq!(table.enters(zero).0, Way::IsBusy);
     let (_, waits) = table.enters(Wait::Forever);
-    drop(table.leaves(asks, Role::Asks));
+    drop(table.leaves(asks, EntryRole::Asks));
     assert_eq!(table.enters(zero).0, Way::IsBusy);
-    drop(table.leaves(waits, Role::Waits));
+    drop(table.leaves(waits, EntryRole::Waits));
     let (held, _) = table.holds(&KEY);
     assert_eq!(table.enters(zero).0, Way::IsBusy);
-    drop(table.leaves(held, Role::Holds));
+    drop(table.leaves(held, EntryRole::Holds));
     assert_eq!(table.enters(zero).0, Way::Asks);
 }
 
@@ -154,11 +154,11 @@ fn the_end_of_a_try_is_noted_once_and_only_where_it_is_awaited() {
     let (_, first) = table.enters(Wait::Never);
     let (_, second) = table.enters(Wait::Never);
     let (_, third) = table.enters(Wait::Never);
-    assert_eq!(table.leaves(first, Role::Asks).awaited, None);
+    assert_eq!(table.leaves(first, EntryRole::Asks).awaited, None);
     let (_, waits) = table.enters(Wait::Forever);
     assert!(awaits(waits));
-    assert_eq!(table.leaves(second, Role::Asks).awaited, Some(LINE));
-    assert_eq!(table.leaves(third, Role::Asks).awaited, None);
+    assert_eq!(table.leaves(second, EntryRole::Asks).awaited, Some(LINE));
+    assert_eq!(table.leaves(third, EntryRole::Asks).awaited, None);
     assert!(!awaits(waits), "no call asks any more");
 }
 
@@ -181,7 +181,7 @@ fn a_crowd_that_has_gone_leaves_no_capacity() {
     let all: Vec<_> =
         (0..10_000).map(|n| table.enter(&key(n), Wait::Never, tokio_time()).1).collect();
     for at in all {
-        table.leaves(at, Role::Asks);
+        table.leaves(at, EntryRole::Asks);
     }
     for part in &table.parts {
         assert!(part.0.lock().of_keys.capacity() < 4 * SPARE);

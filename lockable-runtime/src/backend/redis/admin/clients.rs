@@ -10,12 +10,12 @@ use crate::backend::redis::route::Router;
 use crate::backend::redis::topology::server::Server;
 use crate::backend::redis::wire::command::{integer, unexpected};
 use crate::backend::redis::wire::server::Clock;
-use crate::backend::{Client, Fault};
+use crate::backend::{Fault, LockerConnection};
 use crate::types::client_name::ClientName;
 use crate::types::error::LockErrorKind;
 
 /// Our connections at all primaries that answer.
-pub(super) async fn clients(router: &Router) -> Result<Vec<Client>, Fault> {
+pub(super) async fn clients(router: &Router) -> Result<Vec<LockerConnection>, Fault> {
     let lists = each(router, async |server| {
         let reply = ask(server, Cmd::new().arg("CLIENT").arg("LIST")).await?;
         let list = text(reply).map_err(|error| {
@@ -78,7 +78,7 @@ fn text(reply: Value) -> Result<String, RedisError> {
 }
 
 /// One line of the list; `None` for a connection that is not ours.
-fn client(line: &str) -> Option<Client> {
+fn client(line: &str) -> Option<LockerConnection> {
     let field = |name: &str| {
         let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
         fields.find_map(|(of, value)| (of == name).then_some(value))
@@ -86,7 +86,7 @@ fn client(line: &str) -> Option<Client> {
     let name = ClientName::parse(field("name")?)?;
     let age = field("age").and_then(|age| age.parse().ok()).unwrap_or_default();
     let address = field("addr").map(ToOwned::to_owned);
-    Some(Client { name, address, age: Duration::from_secs(age) })
+    Some(LockerConnection { name, address, age: Duration::from_secs(age) })
 }
 
 #[cfg(test)]

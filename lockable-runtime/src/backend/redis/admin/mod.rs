@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::Redis;
-use crate::backend::{Administration, Client, Page, Queued, Reply, Seen};
+use crate::backend::{Administration, LockerConnection, Page, Queued, Reply, Seen};
 use crate::types::key::LockKey;
 use crate::types::selection::Selection;
 
@@ -39,7 +39,7 @@ impl Administration for Redis {
         Box::pin(async move { changes::changes(&router, key).await })
     }
 
-    fn clients(&self) -> Reply<Vec<Client>> {
+    fn clients(&self) -> Reply<Vec<LockerConnection>> {
         let router = self.router.clone();
         Box::pin(async move { clients::clients(&router).await })
     }

@@ -16,7 +16,7 @@ use crate::types::slot::Slot;
 
 /// The entries of a lock's queue, the next one first.
 pub(super) async fn queue(router: &Router, key: &LockKey) -> Result<Vec<Queued>, Fault> {
-    let entries = Entries::new(Slot::of(key), &entries(router, key).await?);
+    let entries = QueueEntries::new(Slot::of(key), &entries(router, key).await?);
     let counts = if entries.origins.is_empty() {
         Value::Nil
     } else {
@@ -41,7 +41,7 @@ pub(super) async fn count_waiting(
     let queues = seen.iter().zip(replies).map(|(seen, reply)| {
         // What cannot be read is no one's.
         let entries = read(reply).unwrap_or_else(|_| vec![Vec::new(); seen.queued]);
-        Entries::new(Slot::of(&seen.key), &entries)
+        QueueEntries::new(Slot::of(&seen.key), &entries)
     });
     let queues: Vec<_> = queues.collect();
     let counts = call(connection, queues.iter().map(|queue| queue.numsub(opener))).await?;
@@ -52,13 +52,13 @@ pub(super) async fn count_waiting(
 }
 
 /// The owners of a queue's entries, and for whom they are.
-struct Entries {
+struct QueueEntries {
     slot: Slot,
     owners: Vec<String>,
     origins: BTreeSet<Origin>,
 }
 
-impl Entries {
+impl QueueEntries {
     fn new(slot: Slot, entries: &[Vec<u8>]) -> Self {
         let owners: Vec<_> = entries.iter().map(|entry| owner_of(entry)).collect();
         let origins = owners.iter().filter_map(|owner| Origin::of(&OwnerToken::received(owner)));

@@ -62,7 +62,7 @@ impl Revoking for Redis {
 impl Redis {
     /// A listing has read no more than the beginning of the value.
     async fn force_long(self, of: Attempt, beginning: Vec<u8>) -> Result<Release, Fault> {
-        match self.router.run(of.slot, &Read(&of.key)).await?.found {
+        match self.router.run(of.slot, &ReadValue(&of.key)).await?.found {
             Some(whole) if whole.starts_with(&beginning) => self.force_bytes(of, whole).await,
             Some(_) => Ok(Release::Taken),
             None => Ok(Release::Absent),
@@ -97,9 +97,9 @@ impl Request for Publish<'_> {
 }
 
 /// The whole value of a key.
-struct Read<'a>(&'a LockKey);
+struct ReadValue<'a>(&'a LockKey);
 
-impl Request for Read<'_> {
+impl Request for ReadValue<'_> {
     type Found = Option<Vec<u8>>;
 
     async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Self::Found, Failed> {

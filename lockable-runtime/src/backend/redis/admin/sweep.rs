@@ -40,7 +40,7 @@ struct Sweep {
     selection: Selection,
     /// What is to be gone through; the last one is under way.
     servers: Vec<Arc<Server>>,
-    at: Option<At>,
+    at: Option<SweepPosition>,
     /// Whether the server under way has answered.
     has_answered: bool,
     restarts: u32,
@@ -50,7 +50,7 @@ struct Sweep {
 }
 
 /// How far the server under way is gone through.
-struct At {
+struct SweepPosition {
     connection: Arc<Connection>,
     cursor: u64,
 }
@@ -90,12 +90,12 @@ impl Sweep {
 
     /// What is on the next page of this server; no place is left where that was the last one.
     async fn scan(&mut self, server: &Server) -> Result<Vec<Seen>, Fault> {
-        let At { connection, cursor } = match self.at.take() {
+        let SweepPosition { connection, cursor } = match self.at.take() {
             Some(at) if at.connection.is_retired() => {
                 return Err(Fault::unavailable(format!("{}: the connection broke", server.name())));
             }
             Some(at) => at,
-            None => At { connection: server.readers().ready().await?, cursor: 0 },
+            None => SweepPosition { connection: server.readers().ready().await?, cursor: 0 },
         };
         let (cursor, keys) = self.keys(&connection, cursor).await?;
         self.has_answered = true;
@@ -103,7 +103,7 @@ impl Sweep {
         for keys in keys.chunks(READ) {
             seen.extend(self.read(&connection, keys).await?);
         }
-        self.at = (cursor != 0).then_some(At { connection, cursor });
+        self.at = (cursor != 0).then_some(SweepPosition { connection, cursor });
         Ok(seen)
     }
 

@@ -7,12 +7,12 @@ use ::redis::{Cmd, RedisError, RedisResult, Value};
 
 use super::requests;
 use crate::backend::redis::fault;
-use crate::backend::redis::fences::{FenceCounters, Seeded};
+use crate::backend::redis::fences::{FenceCounters, SeededFence};
 use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::permits::{Asker, Found};
-use crate::backend::redis::wire::script::{self, Call, Counted};
+use crate::backend::redis::wire::script::{self, FenceCount, ScriptCall};
 use crate::backend::{Acquisition, Attempt, Enqueued, Fault, Grant, Reserved};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::key::LockKey;
@@ -112,7 +112,7 @@ fn others(connection: &Connection, attempt: &Attempt) -> Vec<Slot> {
 
 /// Whether a seed has failed that is to be repeated without the others, and remembers that: what the server refuses to
 /// do for several counters, it may do for one.
-fn is_refused(connection: &Connection, others: &[Slot], counted: &RedisResult<Counted>) -> bool {
+fn is_refused(connection: &Connection, others: &[Slot], counted: &RedisResult<FenceCount>) -> bool {
     let refused = |error: &&RedisError| !others.is_empty() && !script::is_unknown_script(error);
     let Some(error) = counted.as_ref().err().filter(refused) else { return false };
     connection.fences.seed_alone();
@@ -124,9 +124,9 @@ fn is_refused(connection: &Connection, others: &[Slot], counted: &RedisResult<Co
 fn is_lost(
     fences: &FenceCounters,
     attempt: &Attempt,
-    seeded: Option<Seeded>,
+    seeded: Option<SeededFence>,
     sent: Moment,
-    count: &Counted,
+    count: &FenceCount,
 ) -> bool {
     let Some(seeded) = seeded else {
         for slot in iter::once(&attempt.slot).chain(&count.others) {
@@ -148,7 +148,7 @@ fn read(
     [taken, counted]: [Value; 2],
     attempt: &Attempt,
     others: &[Slot],
-) -> (RedisResult<Taken>, RedisResult<Counted>) {
+) -> (RedisResult<Taken>, RedisResult<FenceCount>) {
     (Taken::from(&taken, attempt), script::counted(&counted, others))
 }
 
@@ -209,7 +209,7 @@ fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> F
 /// See "What if a trusted fence counter was deleted?" in DESIGN.md.
 async fn seed_alone(connection: &Connection, attempt: &Attempt) -> Result<Option<u64>, Failed> {
     let sent = boot_time();
-    let Call { command, .. } = script::seed(&connection.names, attempt, &[]);
+    let ScriptCall { command, .. } = script::seed(&connection.names, attempt, &[]);
     let [seeded, locked] = connection.two([command, command::owner(attempt)]).await?;
     let token = command::integer(&seeded).map_err(|error| of_fence(connection, &error, attempt))?;
     connection.fences.seed(attempt.slot, attempt.ttl, sent, token);

@@ -13,7 +13,7 @@ use crate::backend::redis::wire::command::{asking, pipeline};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::outbox::Unconfirmed;
-use crate::backend::redis::wire::script::{self, Call, Found};
+use crate::backend::redis::wire::script::{self, Found, ScriptCall};
 use crate::backend::{Fault, Renewal, Renewed};
 
 type Outcome = Result<Renewed, Failed>;
@@ -45,7 +45,7 @@ pub(crate) async fn confirm_moving(
     connection: &Connection,
     renewal: &Renewal,
 ) -> Result<Renewed, Failed> {
-    let Call { command, read } = script::confirm(&connection.names, slice::from_ref(renewal));
+    let ScriptCall { command, read } = script::confirm(&connection.names, slice::from_ref(renewal));
     let commands = [asking(), command, connection.wait()];
     let mut replies = connection.call_in_time(&pipeline(commands)).await?;
     let counted = counted(connection, replies.pop());

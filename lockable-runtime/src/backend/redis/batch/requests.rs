@@ -11,8 +11,8 @@ use ::redis::{Cmd, Pipeline, Value};
 use tokio::sync::oneshot::{Receiver, Sender};
 
 use crate::backend::redis::wire::connection::Connection;
-use crate::backend::redis::wire::outbox::{MAX_BATCH, Request};
-use crate::backend::redis::wire::script::{self, Call};
+use crate::backend::redis::wire::outbox::{MAX_BATCH, QueuedRequest};
+use crate::backend::redis::wire::script::{self, ScriptCall};
 use crate::backend::{Attempt, Fault};
 
 /// The replies to two commands that go together, by themselves or in a batch.
@@ -30,7 +30,7 @@ pub(crate) fn pair(
     let replies = if counted.is_alone {
         Ok(Box::pin(connection.two(commands)))
     } else {
-        Err(join(connection, |answer| Request::Pair(commands, answer)))
+        Err(join(connection, |answer| QueuedRequest::Pair(commands, answer)))
     };
     async move {
         let _counted = counted;
@@ -52,15 +52,15 @@ pub(crate) async fn free(
     delete: Option<Cmd>,
 ) -> Result<bool, Fault> {
     let request = |answer| match delete {
-        Some(delete) => Request::Delete(delete, answer),
-        None => Request::Free(Arc::clone(attempt), answer),
+        Some(delete) => QueuedRequest::Delete(delete, answer),
+        None => QueuedRequest::Free(Arc::clone(attempt), answer),
     };
     answer(connection, request).await
 }
 
 async fn answer<T>(
     connection: &Arc<Connection>,
-    request: impl FnOnce(Sender<Result<T, Fault>>) -> Request,
+    request: impl FnOnce(Sender<Result<T, Fault>>) -> QueuedRequest,
 ) -> Result<T, Fault> {
     let answered = join(connection, request);
     answered.await.unwrap_or_else(|_| Err(connection.runtime_ended()))
@@ -69,24 +69,24 @@ async fn answer<T>(
 /// No async fn, which would store the request for as long as the answer takes.
 fn join<T>(
     connection: &Arc<Connection>,
-    request: impl FnOnce(Sender<T>) -> Request,
+    request: impl FnOnce(Sender<T>) -> QueuedRequest,
 ) -> Receiver<T> {
     let (answered, starts) = connection.outbox.join(request);
     if starts {
         // In a task of its own, because the call that came first may be dropped, or not be polled.
-        let sending = Sending { connection: Arc::clone(connection), is_over: false };
+        let sending = SendTask { connection: Arc::clone(connection), is_over: false };
         drop(connection.runtime.spawn(sending.send_all()));
     }
     answered
 }
 
 /// The task that sends what waits. Where the runtime ends before that, the channels of the requests close.
-struct Sending {
+struct SendTask {
     connection: Arc<Connection>,
     is_over: bool,
 }
 
-impl Sending {
+impl SendTask {
     async fn send_all(mut self) {
         loop {
             // Tasks that are about to ask as well do so before this one continues.
@@ -102,7 +102,7 @@ impl Sending {
     }
 }
 
-impl Drop for Sending {
+impl Drop for SendTask {
     fn drop(&mut self) {
         // Where it is over, another task may attend to the next requests already.
         if !self.is_over {
@@ -138,7 +138,7 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn new(requests: VecDeque<Request>) -> Self {
+    fn new(requests: VecDeque<QueuedRequest>) -> Self {
         let count = requests.len();
         let mut commands = Pipeline::with_capacity(2 * count + 1);
         let mut pairs = Vec::with_capacity(count);
@@ -148,16 +148,16 @@ impl Sorted {
         for request in requests {
             match request {
                 // Its call was dropped, so nothing may be acquired for it any more.
-                Request::Pair(_, answer) if answer.is_closed() => {}
-                Request::Pair([first, second], answer) => {
+                QueuedRequest::Pair(_, answer) if answer.is_closed() => {}
+                QueuedRequest::Pair([first, second], answer) => {
                     commands.add_command(first).add_command(second);
                     pairs.push(answer);
                 }
-                Request::Free(attempt, answer) => {
+                QueuedRequest::Free(attempt, answer) => {
                     attempts.push(attempt);
                     frees.push(answer);
                 }
-                Request::Delete(delete, answer) => {
+                QueuedRequest::Delete(delete, answer) => {
                     deletes.push(delete);
                     deletions.push(answer);
                 }
@@ -177,9 +177,9 @@ impl Sorted {
 }
 
 /// Sends a batch, and each call its answer.
-async fn send(connection: Arc<Connection>, batch: VecDeque<Request>) {
+async fn send(connection: Arc<Connection>, batch: VecDeque<QueuedRequest>) {
     let mut sorted = Sorted::new(batch);
-    let Call { command, read } = script::free_all(&connection.names, &sorted.attempts);
+    let ScriptCall { command, read } = script::free_all(&connection.names, &sorted.attempts);
     if !sorted.frees.is_empty() {
         sorted.commands.add_command(command);
     }
@@ -236,9 +236,9 @@ mod tests {
         let (delete, mut deleted) = oneshot::channel();
         let attempt = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
         let batch = Sorted::new(VecDeque::from([
-            Request::Free(attempt, free),
-            Request::Pair([Cmd::new(), Cmd::new()], pair),
-            Request::Delete(Cmd::new(), delete),
+            QueuedRequest::Free(attempt, free),
+            QueuedRequest::Pair([Cmd::new(), Cmd::new()], pair),
+            QueuedRequest::Delete(Cmd::new(), delete),
         ]));
         batch.fail(&Fault::unavailable("no answer"));
         let reasons = [

@@ -4,7 +4,7 @@
 use std::slice;
 
 use super::rights::Missing;
-use super::subscription::Subscription;
+use super::subscription::ProbeSubscription;
 use crate::backend::Renewal;
 use crate::backend::redis::wire::permits::Asker;
 use crate::backend::redis::wire::probe::{self, Probe, Step, TOGETHER, attempt};
@@ -19,7 +19,7 @@ use crate::types::permit::{LocalNumber, LocalPermit, PermitsKey};
 pub(super) async fn run(
     session: &Session<'_>,
     probe: Probe,
-    subscription: Option<Subscription>,
+    subscription: Option<ProbeSubscription>,
     missing: &Missing,
 ) -> Result<Vec<Finding>, Finding> {
     let channels = session.opener.channels;

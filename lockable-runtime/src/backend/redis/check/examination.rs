@@ -3,7 +3,7 @@
 use super::clock;
 use super::rights::Missing;
 use super::session::{connect, target};
-use super::subscription::Subscription;
+use super::subscription::ProbeSubscription;
 use super::{dry_run, proxy};
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::shards::Shard;
@@ -74,7 +74,7 @@ async fn steps(
             report.add(missing.findings(session.target.user()));
             return clock::compare(&session, report).await;
         }
-        let subscription = Subscription::open(&session, &probe, &mut missing, report).await;
+        let subscription = ProbeSubscription::open(&session, &probe, &mut missing, report).await;
         report.add(missing.findings(session.target.user()));
         if is_sound {
             report.add(dry_run::run(&session, probe, subscription, &missing).await?);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use self::examination::{Aim, examine};
 use self::group::Group;
 use super::connect::opener::Opener;
-use super::topology::{Found, Topology};
+use super::topology::{Discovery, Topology};
 use crate::backend::redis::fault;
 use crate::check::{Code, Finding, Report, Role, Severity};
 
@@ -29,11 +29,11 @@ pub(super) async fn check(topology: Arc<Topology>, prefix: String, role: Role) -
     let opener = if role == Role::Reader { opener.for_reading() } else { opener };
     let aim = Aim { prefix, role };
     let mut report = match &topology.found {
-        Found::Fixed => check_one(&opener, &aim, None).await,
-        Found::Elected(sentinels) => {
+        Discovery::Fixed => check_one(&opener, &aim, None).await,
+        Discovery::Elected(sentinels) => {
             check_one(&opener, &aim, Some(Group::of(sentinels).await)).await
         }
-        Found::Seeds(seeds) => cluster::check(&opener, &aim, seeds).await,
+        Discovery::Seeds(seeds) => cluster::check(&opener, &aim, seeds).await,
     };
     let ending = opener.certificates.ending().into_iter();
     report.add(ending.map(|end| Finding::new(Severity::Warning, Code::CertificateEnds, end)));

@@ -69,7 +69,7 @@ fn tried(channels: Channels, role: Role) -> Vec<&'static str> {
 }
 
 /// What differs between a server and a node of a cluster.
-struct Kind {
+struct ServerKind {
     /// What an app tries besides.
     app: &'static [&'static str],
     /// What a reader may do besides, and an app may too.
@@ -80,9 +80,9 @@ struct Kind {
 
 /// Permits need `mget` and `exists`; on a server so do locks that are freed together, and fence counters that are seeded
 /// together `mget` and `copy`. A cluster frees the locks of a batch one by one.
-fn kind(channels: Channels) -> Kind {
+fn kind(channels: Channels) -> ServerKind {
     match channels {
-        Channels::Plain => Kind {
+        Channels::Plain => ServerKind {
             app: &[
                 "mget LOCK",
                 "copy FENCE QUEUE",
@@ -93,7 +93,7 @@ fn kind(channels: Channels) -> Kind {
             reader: &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
             wake_ups: &["+publish", "+subscribe", "+pubsub|numsub"],
         },
-        Channels::Sharded => Kind {
+        Channels::Sharded => ServerKind {
             app: &[
                 "spublish CHANNEL probe",
                 "pubsub|shardnumsub CHANNEL",

@@ -15,13 +15,13 @@ use crate::types::namespace::Channels;
 use crate::types::slot::Slot;
 
 /// A subscription to the wake-ups of the probe.
-pub(super) struct Subscription {
+pub(super) struct ProbeSubscription {
     /// Ends when it is dropped.
     _subscription: PushSubscription,
     messages: UnboundedReceiver<String>,
 }
 
-impl Subscription {
+impl ProbeSubscription {
     /// Subscribes as a locker does whose calls wait, and checks that the subscription lives.
     pub(super) async fn open(
         session: &Session<'_>,

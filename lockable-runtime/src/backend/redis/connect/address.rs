@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ::redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
 use super::endpoint::Endpoint;
-use super::hosts::{Hosts, Kind, NODES, SENTINELS, has_too_many, is_socket, names_several};
+use super::hosts::{HostKind, Hosts, NODES, SENTINELS, has_too_many, is_socket, names_several};
 use crate::backend::redis::fault;
 use crate::types::error::LockError;
 use crate::types::percent::unescaped;
@@ -14,7 +14,7 @@ use crate::types::url::{STRAY, invalid};
 /// What a URL says, whose settings are those of the client library alone.
 #[derive(Debug)]
 pub(crate) struct Address {
-    pub(crate) way: Way,
+    pub(crate) way: AddressKind,
     /// The user, the password, the database and the form of the server's address. Where Sentinels name it, its
     /// host is the first of theirs; in a cluster it is the first node.
     pub(crate) server: ConnectionInfo,
@@ -26,11 +26,11 @@ pub(crate) struct Address {
 
 /// How the server is found.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum AddressKind {
     /// It is at this address always.
     Fixed,
     /// Sentinels name it.
-    Elected(Group),
+    Elected(SentinelGroup),
     /// Nodes of a cluster share the slots; these know the others. Each has the user and the password, which are those
     /// of every node.
     Sharded(Vec<ConnectionInfo>),
@@ -38,7 +38,7 @@ pub(crate) enum Way {
 
 /// The Sentinels that watch one primary.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct SentinelGroup {
     pub(crate) sentinels: Vec<ConnectionInfo>,
     /// The name that they have for the primary.
     pub(crate) primary: String,
@@ -70,7 +70,7 @@ impl Address {
         }
         let server = info(url)?;
         let name = name(&server);
-        Ok(Self { way: Way::Fixed, server, store: name.clone(), name })
+        Ok(Self { way: AddressKind::Fixed, server, store: name.clone(), name })
     }
 
     /// Their path is `/NAME[/db]`.
@@ -81,8 +81,13 @@ impl Address {
         let server = info(&hosts.server(database))?;
         let sentinels = infos(hosts.strangers())?;
         let behind = format!("/{primary}/{}", server.redis_settings().db());
-        let Names { name, store } = Names::of(&SENTINELS, &sentinels, &behind)?;
-        Ok(Self { name, store, way: Way::Elected(Group { sentinels, primary }), server })
+        let HostNames { name, store } = HostNames::of(&SENTINELS, &sentinels, &behind)?;
+        Ok(Self {
+            name,
+            store,
+            way: AddressKind::Elected(SentinelGroup { sentinels, primary }),
+            server,
+        })
     }
 
     /// Their path is empty, or the number of the one database.
@@ -93,21 +98,26 @@ impl Address {
             _ => return Err(invalid(PATH)),
         }
         let nodes = infos(hosts.servers("0"))?;
-        let Names { name, store } = Names::of(&NODES, &nodes, "")?;
-        Ok(Self { name, store, server: info(&hosts.server("0"))?, way: Way::Sharded(nodes) })
+        let HostNames { name, store } = HostNames::of(&NODES, &nodes, "")?;
+        Ok(Self {
+            name,
+            store,
+            server: info(&hosts.server("0"))?,
+            way: AddressKind::Sharded(nodes),
+        })
     }
 }
 
 /// What several hosts are called together.
-struct Names {
+struct HostNames {
     name: String,
     store: String,
 }
 
-impl Names {
+impl HostNames {
     /// # Errors
     /// When two of them are one.
-    fn of(kind: &Kind, hosts: &[ConnectionInfo], behind: &str) -> Result<Self, LockError> {
+    fn of(kind: &HostKind, hosts: &[ConnectionInfo], behind: &str) -> Result<Self, LockError> {
         let endpoints: Vec<_> = hosts.iter().map(endpoint).collect();
         let sorted: BTreeSet<_> = endpoints.iter().map(String::as_str).collect();
         let sorted: Vec<_> = sorted.into_iter().collect();

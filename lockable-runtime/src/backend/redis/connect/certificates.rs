@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::expiry::{AHEAD, ends};
-use super::secrets::{Source, invalid, words};
+use super::secrets::{SecretSource, invalid, words};
 use crate::backend::Settings;
 use crate::backend::redis::fault::NoRootCertificates;
 use crate::types::clock::{timer_on, within};
@@ -40,9 +40,9 @@ struct Shared {
     /// `None` where nothing is encrypted.
     provider: Option<Arc<CryptoProvider>>,
     /// Where there are none, those of the system are trusted.
-    roots: Source<Pem>,
+    roots: SecretSource<Pem>,
     /// The client's own.
-    own: Source<Pem>,
+    own: SecretSource<Pem>,
     /// The roots of the system; `None` until they are read.
     of_system: Mutex<Option<Arc<RootCertStore>>>,
     /// When the certificates end that the last connection had, and the words for it.
@@ -70,8 +70,9 @@ impl Certificates {
             _ => None,
         };
         let valid = |own: &_| provider.as_ref().map_or(Ok(()), |it| identity(own, it).map(drop));
-        let own = Source::new(OWN, own, timers.clone(), valid)?;
-        let roots = Source::new(ROOT, roots, timers.clone(), |pem| root_store(pem).map(drop))?;
+        let own = SecretSource::new(OWN, own, timers.clone(), valid)?;
+        let roots =
+            SecretSource::new(ROOT, roots, timers.clone(), |pem| root_store(pem).map(drop))?;
         let (of_system, ends) = (Mutex::default(), Mutex::default());
         Ok(Self(Arc::new(Shared { provider, roots, own, of_system, ends, timers })))
     }

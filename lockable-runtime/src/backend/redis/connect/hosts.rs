@@ -4,7 +4,7 @@ use crate::types::error::LockError;
 use crate::types::url::invalid;
 
 /// What the hosts of a URL are.
-pub(super) struct Kind {
+pub(super) struct HostKind {
     /// What the scheme of such a URL ends with.
     pub(super) ending: &'static str,
     port: u16,
@@ -14,21 +14,21 @@ pub(super) struct Kind {
     pub(super) repeated: &'static str,
 }
 
-pub(super) const SENTINELS: Kind = Kind {
+pub(super) const SENTINELS: HostKind = HostKind {
     ending: "sentinel",
     port: 26_379,
     nameless: "a Sentinel has no host; write `host:26379,host:26379`",
     repeated: "a Sentinel is named twice; name each once",
 };
 
-pub(super) const NODES: Kind = Kind {
+pub(super) const NODES: HostKind = HostKind {
     ending: "cluster",
     port: 6379,
     nameless: "a node has no host; write `host:6379,host:6379`",
     repeated: "a node is named twice; name each once",
 };
 
-impl Kind {
+impl HostKind {
     /// The scheme of one server that is reached in the same way, where the scheme is of this kind.
     pub(super) fn base<'a>(&self, scheme: &'a str) -> Option<&'a str> {
         let base = scheme.strip_suffix(self.ending)?.strip_suffix(['-', '+'])?;
@@ -88,7 +88,11 @@ pub(super) struct Hosts<'a> {
 impl<'a> Hosts<'a> {
     /// # Errors
     /// When one of the hosts is none.
-    pub(super) fn parse(kind: &Kind, scheme: &'a str, rest: &'a str) -> Result<Self, LockError> {
+    pub(super) fn parse(
+        kind: &HostKind,
+        scheme: &'a str,
+        rest: &'a str,
+    ) -> Result<Self, LockError> {
         let (rest, tail) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));

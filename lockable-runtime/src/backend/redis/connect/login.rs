@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ::redis::{ConnectionInfo, RedisConnectionInfo};
 
-use super::secrets::Source;
+use super::secrets::SecretSource;
 use crate::backend::Fault;
 use crate::types::credentials::Credentials;
 
@@ -32,7 +32,7 @@ impl Login {
     }
 }
 
-impl Source<Credentials> {
+impl SecretSource<Credentials> {
     /// What a connection logs in with that has to be open within that time: a quarter of it is for logging in.
     ///
     /// See "Why are credentials requested for every new connection (`AUTH`)?" in DESIGN.md.

@@ -9,7 +9,7 @@ use ::redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use ::redis::{ConnectionInfo, RedisConnectionInfo};
 use tokio::runtime::Handle;
 
-use super::address::{self, Address, Way};
+use super::address::{self, Address, AddressKind};
 #[cfg(feature = "tls-no-provider")]
 use super::certificates::Certificates;
 use super::client::Client;
@@ -23,7 +23,7 @@ use super::no_certificates::Certificates;
 use super::node::Node;
 use super::precedence::Precedence;
 use super::reports::{Reports, ServerSlots};
-use super::secrets::Source;
+use super::secrets::SecretSource;
 use super::stage::{Progress, Stage};
 use crate::backend::Epoch;
 use crate::backend::redis::fault::{self, sentinel};
@@ -47,7 +47,7 @@ pub(crate) struct Opener {
     finder: Option<Arc<dyn Finder>>,
     /// The node of a cluster that the server is.
     node: Option<Arc<Node>>,
-    credentials: Source<Credentials>,
+    credentials: SecretSource<Credentials>,
     /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
     /// The same for every locker that leads there.
@@ -103,14 +103,18 @@ impl Opener {
     ///
     /// # Errors
     /// When the URL or a secret is not valid.
-    pub(crate) fn new(settings: &Settings, timers: Handle) -> Result<(Self, Way), LockError> {
+    pub(crate) fn new(
+        settings: &Settings,
+        timers: Handle,
+    ) -> Result<(Self, AddressKind), LockError> {
         let address = Address::parse(&settings.url)?;
         let certificates = Certificates::of(settings, &address.server, timers.clone())?;
         let info = address.server.set_tcp_settings(tcp_settings(settings.deadlines.command));
         let credentials = settings.credentials.clone();
         let deadline = settings.deadlines.connect;
-        let credentials = Source::new("credentials", credentials, timers.clone(), |_| Ok(()))?;
-        let is_sharded = matches!(address.way, Way::Sharded(_));
+        let credentials =
+            SecretSource::new("credentials", credentials, timers.clone(), |_| Ok(()))?;
+        let is_sharded = matches!(address.way, AddressKind::Sharded(_));
         let opener = Self {
             client: Client::new(info, certificates.clone(), timers.clone(), deadline),
             certificates,

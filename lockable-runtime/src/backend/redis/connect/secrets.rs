@@ -18,7 +18,7 @@ use crate::types::together::first_of;
 
 /// One secret of a locker, which each connection gets once.
 #[derive(Clone)]
-pub(crate) struct Source<T> {
+pub(crate) struct SecretSource<T> {
     /// `None` where the locker was given none.
     secret: Option<Secret<T>>,
     /// What it is, with the paths of files.
@@ -29,7 +29,7 @@ pub(crate) struct Source<T> {
     runtime: Handle,
 }
 
-impl<T: Clone + Send + 'static> Source<T> {
+impl<T: Clone + Send + 'static> SecretSource<T> {
     /// # Errors
     /// When the secret is at hand, and cannot be read or is not valid.
     pub(crate) fn new(
@@ -147,7 +147,7 @@ mod tests {
         let limit = Duration::from_secs(60);
         let valid = |_: &_| Ok(());
         let source =
-            Source::new("credentials", Some(secret), background().unwrap(), valid).unwrap();
+            SecretSource::new("credentials", Some(secret), background().unwrap(), valid).unwrap();
         let mut running = JoinSet::new();
         for _ in 0..=MAX_CALLS {
             let source = source.clone();

@@ -13,7 +13,7 @@ use crate::types::remedy::{Advice, Remedy};
 
 /// Why it gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum SentinelReason {
     /// There is another server at its address.
     NoSentinel,
     /// The user may not ask.
@@ -27,24 +27,24 @@ pub(crate) enum Reason {
 /// Its own words, and what to do; the URL is that of a server at its address.
 ///
 /// Sentinels have users and passwords of their own.
-pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, Advice) {
+pub(crate) fn explained(url: &str, error: &RedisError) -> (SentinelReason, String, Advice) {
     let (kind, cause, advice) = explain(error);
     let is_unknown = error.detail().is_some_and(|words| words.contains("unknown command"));
     match kind {
         LockErrorKind::Refused
             if missing_secret(error).is_some() || tls::verdict(error).is_some() =>
         {
-            (Reason::Refused, cause, advice)
+            (SentinelReason::Refused, cause, advice)
         }
         LockErrorKind::Refused if is_unknown => {
             let advice = format!("write `{url}` if it is a Redis server");
-            (Reason::NoSentinel, format!("this is no Sentinel: {cause}"), advice.into())
+            (SentinelReason::NoSentinel, format!("this is no Sentinel: {cause}"), advice.into())
         }
         LockErrorKind::Refused if is_missing_right(error) => {
-            (Reason::MissingRight, cause, rights::ADVICE_OF_SENTINELS.as_str().into())
+            (SentinelReason::MissingRight, cause, rights::ADVICE_OF_SENTINELS.as_str().into())
         }
-        LockErrorKind::Refused => (Reason::Refused, cause, CREDENTIALS),
-        _ => (Reason::Silent, cause, advice),
+        LockErrorKind::Refused => (SentinelReason::Refused, cause, CREDENTIALS),
+        _ => (SentinelReason::Silent, cause, advice),
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn disagree(group: &str, named: impl Iterator<Item = impl Display>) -
 /// The fault of a Sentinel that has this name in messages.
 pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
     let (reason, cause, advice) = explained(url, error);
-    let is_silent = reason == Reason::Silent;
+    let is_silent = reason == SentinelReason::Silent;
     let kind = if is_silent { LockErrorKind::Unavailable } else { LockErrorKind::Refused };
     let source = Some(Arc::new(words::shown(error)) as Cause);
     Fault { source, ..Fault::new(kind, format!("{sentinel}: {cause}")) }.advise(advice)

@@ -16,7 +16,7 @@ pub(crate) struct Channel {
 
 /// What is to be asked of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ChannelChange {
     Join(Channel),
     Leave(Channel),
 }
@@ -25,7 +25,7 @@ pub(crate) enum Change {
 pub(crate) struct ChannelSet<L> {
     known: HashMap<Channel, Membership<L>>,
     /// In the order in which they are sent: a channel may be left and joined again.
-    changes: Vec<Change>,
+    changes: Vec<ChannelChange>,
 }
 
 enum Membership<L> {
@@ -53,10 +53,10 @@ impl<L> ChannelSet<L> {
             return listeners.push(listener);
         }
         self.known.insert(channel, Membership::Asked(vec![listener]));
-        self.changes.push(Change::Join(channel));
+        self.changes.push(ChannelChange::Join(channel));
     }
 
-    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
+    pub(crate) fn take_changes(&mut self) -> Vec<ChannelChange> {
         std::mem::take(&mut self.changes)
     }
 
@@ -78,7 +78,7 @@ impl<L> ChannelSet<L> {
             let Membership::Confirmed { is_used } = membership else { return true };
             let was_used = std::mem::replace(is_used, false);
             if !was_used {
-                changes.push(Change::Leave(*channel));
+                changes.push(ChannelChange::Leave(*channel));
             }
             was_used
         });
@@ -95,7 +95,7 @@ impl<L> ChannelSet<L> {
                 false
             }
         });
-        self.changes = self.known.keys().copied().map(Change::Join).collect();
+        self.changes = self.known.keys().copied().map(ChannelChange::Join).collect();
         lost
     }
 
@@ -145,7 +145,7 @@ mod tests {
 
     fn confirmed(channels: &mut ChannelSet<u8>, channel: Channel) {
         channels.join(channel, 0);
-        assert_eq!(channels.take_changes(), [Change::Join(channel)]);
+        assert_eq!(channels.take_changes(), [ChannelChange::Join(channel)]);
         assert_eq!(channels.confirmed(channel), [0]);
     }
 
@@ -155,7 +155,7 @@ mod tests {
         assert!(!channels.is_confirmed(one));
         channels.join(one, 1);
         channels.join(one, 2);
-        assert_eq!(channels.take_changes(), [Change::Join(one)]);
+        assert_eq!(channels.take_changes(), [ChannelChange::Join(one)]);
         channels.join(one, 3);
         assert!(channels.take_changes().is_empty() && !channels.is_confirmed(one));
         assert_eq!(channels.confirmed(one), [1, 2, 3]);
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(channels.refused(one), [1]);
         assert!(channels.is_empty());
         channels.join(one, 2);
-        assert_eq!(channels.take_changes(), [Change::Join(one)]);
+        assert_eq!(channels.take_changes(), [ChannelChange::Join(one)]);
     }
 
     #[test]
@@ -182,9 +182,9 @@ mod tests {
         assert!(channels.take_changes().is_empty());
         assert!(channels.is_confirmed(one));
         channels.sweep();
-        assert_eq!(channels.take_changes(), [Change::Leave(other)]);
+        assert_eq!(channels.take_changes(), [ChannelChange::Leave(other)]);
         channels.sweep();
-        assert_eq!(channels.take_changes(), [Change::Leave(one)]);
+        assert_eq!(channels.take_changes(), [ChannelChange::Leave(one)]);
         assert!(channels.is_empty());
     }
 
@@ -199,7 +199,7 @@ mod tests {
         channels.sweep();
         assert!(!channels.is_confirmed(one));
         channels.join(one, 1);
-        assert_eq!(channels.take_changes(), [Change::Leave(one), Change::Join(one)]);
+        assert_eq!(channels.take_changes(), [ChannelChange::Leave(one), ChannelChange::Join(one)]);
         // One that is asked for is in use.
         channels.sweep();
         channels.sweep();
@@ -219,7 +219,7 @@ mod tests {
         let lost = channels.start_again(|listener| *listener == 2);
         assert_eq!(lost, HashSet::from([one.slot]));
         assert!(!channels.is_confirmed(one));
-        assert_eq!(channels.take_changes(), [Change::Join(other)]);
+        assert_eq!(channels.take_changes(), [ChannelChange::Join(other)]);
         assert_eq!(channels.give_up(), [1, 2]);
         assert!(channels.is_empty() && channels.take_changes().is_empty());
     }

@@ -40,14 +40,14 @@ pub(super) fn jittered(pause: Duration) -> Duration {
 /// What is done with a subscription.
 pub(crate) trait Subscriber: Send + 'static {
     /// Opens a subscription, and passes on what arrives until it ends.
-    fn serve(&mut self) -> impl Future<Output = End> + Send;
+    fn serve(&mut self) -> impl Future<Output = SubscriptionEnd> + Send;
 
     /// Whether there is still someone for whom it is opened again.
     fn is_needed(&self) -> bool;
 }
 
 /// How a subscription has ended.
-pub(crate) enum End {
+pub(crate) enum SubscriptionEnd {
     /// Its server was left for another one, which can be used at once.
     Left,
     Broken,
@@ -75,12 +75,12 @@ async fn keep(mut subscriber: impl Subscriber, timers: Handle) {
     let mut failures = 0;
     while subscriber.is_needed() {
         match subscriber.serve().await {
-            End::Left => {
+            SubscriptionEnd::Left => {
                 failures = 0;
                 continue;
             }
-            End::Broken => failures = 0,
-            End::Failed => {}
+            SubscriptionEnd::Broken => failures = 0,
+            SubscriptionEnd::Failed => {}
         }
         timer_on(&timers, jittered(pause_after(failures))).await;
         failures += 1;
@@ -107,7 +107,11 @@ impl Followed {
     }
 
     /// Passes on each message, until the subscription breaks, its server is left, or no locker is there.
-    pub(super) async fn pass_on(&mut self, opener: &Opener, pass: impl Fn(&Msg) + Send) -> End {
+    pub(super) async fn pass_on(
+        &mut self,
+        opener: &Opener,
+        pass: impl Fn(&Msg) + Send,
+    ) -> SubscriptionEnd {
         let subscription = &mut self.subscription;
         let passing = async {
             while opener.reports.are_received() {
@@ -118,7 +122,7 @@ impl Followed {
             }
         };
         let end = self.epoch.unless_over(self.target.unless_over(passing)).await.flatten();
-        end.map_or(End::Left, |()| End::Broken)
+        end.map_or(SubscriptionEnd::Left, |()| SubscriptionEnd::Broken)
     }
 }
 
@@ -155,12 +159,12 @@ mod tests {
 
     /// Ends in these ways, one after the other, and says when it was served.
     struct Scripted {
-        ends: IntoIter<End>,
+        ends: IntoIter<SubscriptionEnd>,
         served: Arc<Mutex<Vec<Moment>>>,
     }
 
     impl Subscriber for Scripted {
-        async fn serve(&mut self) -> End {
+        async fn serve(&mut self) -> SubscriptionEnd {
             self.served.lock().unwrap().push(tokio_time());
             self.ends.next().unwrap()
         }
@@ -171,9 +175,9 @@ mod tests {
     }
 
     /// The pauses after these ends, in milliseconds.
-    async fn pauses(mut ends: Vec<End>) -> Vec<u128> {
+    async fn pauses(mut ends: Vec<SubscriptionEnd>) -> Vec<u128> {
         let served = Arc::new(Mutex::new(Vec::new()));
-        ends.push(End::Failed);
+        ends.push(SubscriptionEnd::Failed);
         let ends = ends.into_iter();
         keep(Scripted { ends, served: Arc::clone(&served) }, Handle::current()).await;
         let served = served.lock().unwrap();
@@ -189,14 +193,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_subscription_that_fails_is_opened_ever_later_up_to_a_second() {
-        let ends = (0..6).map(|_| End::Failed).collect();
+        let ends = (0..6).map(|_| SubscriptionEnd::Failed).collect();
         are(&pauses(ends).await, &[100, 200, 400, 800, 1_000, 1_000]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_subscription_that_was_open_is_soon_opened_again() {
-        let first = [End::Failed, End::Failed, End::Broken];
-        let ends = first.into_iter().chain([End::Failed, End::Left, End::Failed]).collect();
+        let first = [SubscriptionEnd::Failed, SubscriptionEnd::Failed, SubscriptionEnd::Broken];
+        let ends = first
+            .into_iter()
+            .chain([SubscriptionEnd::Failed, SubscriptionEnd::Left, SubscriptionEnd::Failed])
+            .collect();
         are(&pauses(ends).await, &[100, 200, 100, 200, 0, 100]);
     }
 

@@ -5,7 +5,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::kept::{End, Followed, Kept, Subscriber};
+use super::kept::{Followed, Kept, Subscriber, SubscriptionEnd};
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::reports::Reports;
 use crate::backend::{Revocation, Verb};
@@ -59,18 +59,18 @@ struct RevocationReceiver {
 }
 
 impl Subscriber for RevocationReceiver {
-    async fn serve(&mut self) -> End {
+    async fn serve(&mut self) -> SubscriptionEnd {
         let server = (self.servers)(self.tries);
         self.tries += 1;
         // No node may be known yet.
-        let Some(opener) = server else { return End::Failed };
+        let Some(opener) = server else { return SubscriptionEnd::Failed };
         let mut subscription = match Followed::open(&opener, &self.channel).await {
             Ok(subscription) => subscription,
             Err(fault) => {
                 if fault.kind == LockErrorKind::Refused {
                     timer_on(&opener.timers, AFTER_REFUSAL).await;
                 }
-                return End::Failed;
+                return SubscriptionEnd::Failed;
             }
         };
         let pass = |message: &::redis::Msg| {
@@ -140,7 +140,7 @@ mod tests {
         let (channel, reports) = (String::new(), Reports::default());
         let mut receiver = RevocationReceiver { channel, servers, reports, tries: 0 };
         for _ in 0..3 {
-            assert!(matches!(receiver.serve().await, End::Failed));
+            assert!(matches!(receiver.serve().await, SubscriptionEnd::Failed));
         }
         assert_eq!(*tried.lock().unwrap(), [0, 1, 2]);
     }

@@ -11,7 +11,7 @@ use ::redis::RedisResult;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{Notify, oneshot};
 
-use super::channel_set::{Change, Channel, ChannelSet};
+use super::channel_set::{Channel, ChannelChange, ChannelSet};
 use super::kept::{jittered, pause_after};
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
@@ -221,17 +221,17 @@ impl Subscribed {
         }
     }
 
-    fn request(&self, change: Change) -> ChannelRequest {
+    fn request(&self, change: ChannelChange) -> ChannelRequest {
         let Opener { channels, namespace, .. } = &self.opener;
         let name = |Channel { slot, origin }| channels.of_wake_ups(namespace, origin, slot);
         match change {
-            Change::Join(channel) => ChannelRequest::Join(name(channel)),
-            Change::Leave(channel) => ChannelRequest::Leave(name(channel)),
+            ChannelChange::Join(channel) => ChannelRequest::Join(name(channel)),
+            ChannelChange::Leave(channel) => ChannelRequest::Leave(name(channel)),
         }
     }
 
     /// What is to be sent; `None` where the task is over, as it is without channels.
-    fn changes(&self, number: u64, is_sweep: bool) -> Option<Vec<Change>> {
+    fn changes(&self, number: u64, is_sweep: bool) -> Option<Vec<ChannelChange>> {
         let mut state = self.current(number)?;
         if is_sweep && !self.is_plain() {
             state.channels.sweep();
@@ -248,13 +248,13 @@ impl Subscribed {
         &self,
         number: u64,
         server: &str,
-        changes: Vec<Change>,
+        changes: Vec<ChannelChange>,
         outcomes: Vec<RedisResult<()>>,
     ) {
         let (mut late, mut is_elsewhere, mut refused) = (HashSet::new(), false, None);
         let Some(mut state) = self.current(number) else { return };
         for (change, outcome) in changes.into_iter().zip(outcomes) {
-            let Change::Join(channel) = change else { continue };
+            let ChannelChange::Join(channel) = change else { continue };
             match outcome {
                 Ok(()) => {
                     state.in_vain = 0;

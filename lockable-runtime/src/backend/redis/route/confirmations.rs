@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::renewals::put;
-use super::{Keys, Request, Router};
+use super::{KeyCount, Request, Router};
 use crate::backend::redis::batch::confirmations::{confirm, confirm_moving};
 use crate::backend::redis::fault;
 use crate::backend::redis::topology::server::Server;
@@ -60,7 +60,7 @@ struct Confirmation<'a>(&'a Renewal);
 
 impl Request for Confirmation<'_> {
     type Found = Renewed;
-    const KEYS: Keys = Keys::One;
+    const KEYS: KeyCount = KeyCount::One;
 
     async fn send(&self, connection: &Arc<Connection>, is_asking: bool) -> Result<Renewed, Failed> {
         if is_asking {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use ::redis::{Cmd, RedisError, RedisResult, Value};
 
-use super::{Keys, Ran, Request, Router, sure};
+use super::{KeyCount, Ran, Request, Router, sure};
 use crate::backend::redis::fault;
 use crate::backend::redis::topology::server::Server;
 use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::{Failed, Meaning};
-use crate::backend::redis::wire::script::{self, Call, Names, Read};
+use crate::backend::redis::wire::script::{self, Names, Read, ScriptCall};
 use crate::backend::{
     Acquisition, Attempt, Enqueued, Fault, Grant, Release, Remaining, Renewal, Renewed, Reserved,
 };
@@ -173,21 +173,21 @@ impl Request for Checks<'_> {
 /// A request about one key.
 struct One<C, T>(C, PhantomData<fn() -> T>);
 
-fn one<C: Fn(&Names) -> Call<R>, T, R: Read<T>>(call: C) -> One<C, T> {
+fn one<C: Fn(&Names) -> ScriptCall<R>, T, R: Read<T>>(call: C) -> One<C, T> {
     One(call, PhantomData)
 }
 
 impl<C, T, R> Request for One<C, T>
 where
-    C: Fn(&Names) -> Call<R> + Sync,
+    C: Fn(&Names) -> ScriptCall<R> + Sync,
     R: Read<T> + Send,
     T: Send,
 {
     type Found = T;
-    const KEYS: Keys = Keys::One;
+    const KEYS: KeyCount = KeyCount::One;
 
     async fn send(&self, connection: &Arc<Connection>, is_asking: bool) -> Result<T, Failed> {
-        let Call { command, read } = (self.0)(&connection.names);
+        let ScriptCall { command, read } = (self.0)(&connection.names);
         let reply = send_one(connection, command, is_asking).await?;
         match elsewhere(connection, &reply) {
             Some(failed) => Err(failed),
@@ -197,8 +197,8 @@ where
 }
 
 /// A command whose reply is read as it is, also an error.
-fn plain<T>(command: Cmd, read: impl FnOnce(&Value) -> RedisResult<T>) -> Call<impl Read<T>> {
-    Call { command, read: move |reply: Value| read(&reply) }
+fn plain<T>(command: Cmd, read: impl FnOnce(&Value) -> RedisResult<T>) -> ScriptCall<impl Read<T>> {
+    ScriptCall { command, read: move |reply: Value| read(&reply) }
 }
 
 /// `ASKING` counts for the next command of the connection, so both go in one write.

@@ -56,7 +56,7 @@ pub(crate) enum Before<T> {
 
 /// How many keys a request is about, all of one slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keys {
+pub(super) enum KeyCount {
     /// While its slot moves, the request can follow its key.
     One,
     /// While their slot moves, they may be apart.
@@ -70,7 +70,7 @@ type Over = fn(&Server) -> &Connections;
 /// one did.
 pub(super) trait Request: Sync {
     type Found: Send;
-    const KEYS: Keys = Keys::Several;
+    const KEYS: KeyCount = KeyCount::Several;
 
     /// `is_asking` is whether the slot only moves to that server; never for a request about several keys.
     fn send(
@@ -158,7 +158,7 @@ impl Router {
         is_asking: bool,
     ) -> Result<R::Found, Failed> {
         match request.send(connection, is_asking).await {
-            Err(failed) if R::KEYS == Keys::Several && failed.is_moving() => {
+            Err(failed) if R::KEYS == KeyCount::Several && failed.is_moving() => {
                 Box::pin(request.in_parts(self, failed)).await
             }
             found => found,
@@ -201,7 +201,7 @@ impl Router {
         slot: Slot,
         connection: &Connection,
         Failed { fault, meaning }: Failed,
-        keys: Keys,
+        keys: KeyCount,
         hops: &mut Hops,
     ) -> Result<(), Fault> {
         let opener = &self.topology.opener;
@@ -211,10 +211,10 @@ impl Router {
                 self.topology.slot_owners.move_slot(slot, connection, &endpoint);
                 hops.redirect(fault, None, opener).await
             }
-            Meaning::Asks(endpoint) if keys == Keys::One => {
+            Meaning::Asks(endpoint) if keys == KeyCount::One => {
                 hops.redirect(fault, Some(endpoint), opener).await
             }
-            Meaning::Split if keys == Keys::One => self.again(fault, hops).await,
+            Meaning::Split if keys == KeyCount::One => self.again(fault, hops).await,
             Meaning::Passes => self.again(fault, hops).await,
             // A fault at the second time: others make the server forget.
             Meaning::Forgotten if hops.breaks() => Ok(()),

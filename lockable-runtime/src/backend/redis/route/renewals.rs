@@ -16,10 +16,10 @@ use crate::types::slot::Slot;
 const ROUNDS: usize = 3;
 
 /// What a renewal found, or why it found nothing and what follows.
-type Outcome = Result<Renewed, (Fault, Next)>;
+type Outcome = Result<Renewed, (Fault, NextStep)>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextStep {
     /// The fault counts.
     Settled,
     /// Another server has the slot by now.
@@ -34,14 +34,14 @@ impl Router {
     pub(crate) async fn renew(&self, renewals: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         let mut outcomes = self.renew_by_server(renewals).await;
         for _ in 1..ROUNDS {
-            let open = those(&outcomes, Next::Elsewhere);
+            let open = those(&outcomes, NextStep::Elsewhere);
             if open.is_empty() {
                 break;
             }
             let again = Box::pin(self.renew_by_server(&picked(renewals, &open))).await;
             put(&mut outcomes, open.into_iter().zip(again));
         }
-        let moving = those(&outcomes, Next::InParts);
+        let moving = those(&outcomes, NextStep::InParts);
         if !moving.is_empty() {
             let renewed = Box::pin(self.renew_moving(renewals, moving)).await;
             put(&mut outcomes, renewed);
@@ -77,7 +77,9 @@ impl Router {
                 let each = renewals.iter().zip(renewed);
                 each.map(|(renewal, outcome)| self.judge(&connection, renewal, outcome)).collect()
             }
-            Err(fault) => renewals.iter().map(|_| Err((fault.clone(), Next::Settled))).collect(),
+            Err(fault) => {
+                renewals.iter().map(|_| Err((fault.clone(), NextStep::Settled))).collect()
+            }
         }
     }
 
@@ -93,19 +95,19 @@ impl Router {
             let next = match meaning {
                 Meaning::Moved(endpoint) => {
                     self.topology.slot_owners.move_slot(slot, connection, &endpoint);
-                    Next::Elsewhere
+                    NextStep::Elsewhere
                 }
-                Meaning::Asks(_) | Meaning::Split => Next::InParts,
-                Meaning::Forgotten => Next::Elsewhere,
+                Meaning::Asks(_) | Meaning::Split => NextStep::InParts,
+                Meaning::Forgotten => NextStep::Elsewhere,
                 Meaning::Stays if !self.topology.slot_owners.leads_to(slot, connection) => {
-                    Next::Elsewhere
+                    NextStep::Elsewhere
                 }
                 Meaning::Passes => {
                     // The node may be cut off from the others, which have its slots by now.
                     self.topology.slot_owners.refresh_soon();
-                    Next::Settled
+                    NextStep::Settled
                 }
-                Meaning::Stays => Next::Settled,
+                Meaning::Stays => NextStep::Settled,
             };
             (fault, next)
         })
@@ -131,7 +133,7 @@ impl Router {
                 let renewed = opener.within(limit, this.renew_in_parts(&renewal)).await;
                 let renewed =
                     renewed.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)));
-                (endpoint, renewed.map_err(|fault| (fault, Next::Settled)))
+                (endpoint, renewed.map_err(|fault| (fault, NextStep::Settled)))
             };
             running.spawn_on(renewed, &opener.timers);
         }
@@ -153,7 +155,7 @@ impl Request for Together<'_> {
 }
 
 /// The places of the outcomes from which that follows.
-fn those(outcomes: &[Outcome], next: Next) -> Vec<usize> {
+fn those(outcomes: &[Outcome], next: NextStep) -> Vec<usize> {
     let is_it = |outcome: &Outcome| matches!(outcome, Err((_, of)) if *of == next);
     outcomes.iter().enumerate().filter(|(_, outcome)| is_it(outcome)).map(|(at, _)| at).collect()
 }

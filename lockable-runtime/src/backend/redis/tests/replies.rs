@@ -17,7 +17,7 @@ use crate::backend::redis::wire::command::{Locked, integer, is_own, locked};
 use crate::backend::redis::wire::delete::{Delete, Deleted};
 use crate::backend::redis::wire::meaning::Meaning;
 use crate::backend::redis::wire::permits::{Asker, Found};
-use crate::backend::redis::wire::script::{self, Call, Names, Read};
+use crate::backend::redis::wire::script::{self, Names, Read, ScriptCall};
 use crate::backend::redis::wire::server::{self, Mode};
 use crate::backend::redis::wire::tracking::{Reads, Shown};
 use crate::backend::{Attempt, Enqueued, Renewal};
@@ -41,7 +41,7 @@ fn names() -> Names {
 }
 
 /// What a call makes of the reply.
-fn read<T>(call: Call<impl Read<T>>, reply: &Value) -> RedisResult<T> {
+fn read<T>(call: ScriptCall<impl Read<T>>, reply: &Value) -> RedisResult<T> {
     (call.read)(reply.clone())
 }
 

@@ -22,7 +22,7 @@ use self::server::Server;
 use self::slot_owners::SlotOwners;
 use self::slots::Slots;
 use self::watch::Watch;
-use super::connect::address::{self, Way};
+use super::connect::address::{self, AddressKind};
 use super::connect::endpoint::Endpoint;
 use super::connect::opener::Opener;
 use super::fault::cluster;
@@ -56,11 +56,11 @@ pub(super) struct Topology {
     pub(super) revocations: Revocations,
     /// Only where Sentinels name the server.
     pub(super) latest_releases: Option<LatestReleases>,
-    pub(super) found: Found,
+    pub(super) found: Discovery,
 }
 
 /// How the servers are found.
-pub(super) enum Found {
+pub(super) enum Discovery {
     /// The one server is where the URL says.
     Fixed,
     /// These name the one server.
@@ -74,26 +74,26 @@ impl Topology {
     /// When the URL or a secret is not valid.
     pub(super) fn open(settings: &Settings, background: Handle) -> Result<Arc<Self>, LockError> {
         let (opener, way) = Opener::new(settings, background)?;
-        let mut found = Found::Fixed;
+        let mut found = Discovery::Fixed;
         let one = |opener: &Opener| SlotOwners::One(Server::new(0, None, opener.clone()));
         let (opener, slot_owners) = match way {
-            Way::Fixed => (opener.clone(), one(&opener)),
-            Way::Elected(group) => {
+            AddressKind::Fixed => (opener.clone(), one(&opener)),
+            AddressKind::Elected(group) => {
                 let credentials = settings.sentinel_credentials.clone();
                 let watch = Watch::new(Sentinels::new(&opener, group, credentials)?);
-                found = Found::Elected(Arc::clone(&watch.sentinels));
+                found = Discovery::Elected(Arc::clone(&watch.sentinels));
                 let opener = opener.found_by(Arc::new(watch));
                 (opener.clone(), one(&opener))
             }
-            Way::Sharded(nodes) => {
+            AddressKind::Sharded(nodes) => {
                 let seeds: Vec<_> = nodes.iter().filter_map(address::endpoint_of).collect();
-                found = Found::Seeds(seeds.clone());
+                found = Discovery::Seeds(seeds.clone());
                 (opener.clone(), SlotOwners::Shared(Slots::new(opener, seeds)))
             }
         };
         let slot_owners = Arc::new(slot_owners);
         let any = Arc::downgrade(&slot_owners);
-        let is_elected = matches!(found, Found::Elected(_));
+        let is_elected = matches!(found, Discovery::Elected(_));
         Ok(Arc::new(Self {
             revocations: Revocations::new(Arc::new(move |attempt| {
                 any.upgrade()?.any_opener(attempt)
@@ -108,8 +108,8 @@ impl Topology {
     /// Has a value whenever another server becomes the primary; `None` where there are no elections.
     pub(super) fn elections(&self) -> Option<Receiver<u64>> {
         match &self.found {
-            Found::Elected(sentinels) => Some(sentinels.elections.changes()),
-            Found::Fixed | Found::Seeds(_) => None,
+            Discovery::Elected(sentinels) => Some(sentinels.elections.changes()),
+            Discovery::Fixed | Discovery::Seeds(_) => None,
         }
     }
 

@@ -11,15 +11,15 @@ use tokio::task::JoinSet;
 use super::elections::{Election, Elections};
 use super::votes::{Vote, Votes};
 use crate::backend::Fault;
-use crate::backend::redis::connect::address::{self, Group};
+use crate::backend::redis::connect::address::{self, SentinelGroup};
 use crate::backend::redis::connect::client::Client;
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::role;
-use crate::backend::redis::connect::secrets::Source;
+use crate::backend::redis::connect::secrets::SecretSource;
 use crate::backend::redis::fault;
-use crate::backend::redis::fault::sentinel::{self, Reason};
+use crate::backend::redis::fault::sentinel::{self, SentinelReason};
 use crate::backend::redis::wire::flaw::{Flaw, missing_right};
 use crate::check::{Code, Finding, Severity};
 use crate::types::clock::{boot_time, timer_on, within};
@@ -51,7 +51,7 @@ pub(crate) struct Sentinels {
 #[derive(Clone)]
 pub(crate) struct Sentinel {
     pub(crate) client: Client,
-    credentials: Source<Credentials>,
+    credentials: SecretSource<Credentials>,
     /// `host:port`.
     pub(crate) name: String,
 }
@@ -63,12 +63,13 @@ impl Sentinels {
     /// When the credentials are in files that cannot be read or are not valid.
     pub(super) fn new(
         opener: &Opener,
-        group: Group,
+        group: SentinelGroup,
         credentials: Option<Secret<Credentials>>,
     ) -> Result<Self, LockError> {
         let limit = opener.connect_deadline / 2;
         let timers = opener.timers.clone();
-        let credentials = Source::new("Sentinels' credentials", credentials, timers, |_| Ok(()))?;
+        let credentials =
+            SecretSource::new("Sentinels' credentials", credentials, timers, |_| Ok(()))?;
         let sentinel = |info: ConnectionInfo| Sentinel {
             name: address::endpoint(&info),
             client: opener.client_for(info, limit),
@@ -211,11 +212,13 @@ impl Sentinel {
         let (reason, cause, advice) = sentinel::explained(&self.url(), error);
         let finding = |code| Finding::new(Severity::Warning, code, cause).advise(advice);
         let finding = match reason {
-            Reason::NoSentinel => finding(Code::NotASentinel),
-            Reason::Refused if fault::missing_secret(error).is_some() => finding(Code::Credentials),
-            Reason::Refused => finding(Code::Refused),
-            Reason::Silent => finding(Code::SentinelSilent),
-            Reason::MissingRight => {
+            SentinelReason::NoSentinel => finding(Code::NotASentinel),
+            SentinelReason::Refused if fault::missing_secret(error).is_some() => {
+                finding(Code::Credentials)
+            }
+            SentinelReason::Refused => finding(Code::Refused),
+            SentinelReason::Silent => finding(Code::SentinelSilent),
+            SentinelReason::MissingRight => {
                 let effect = "it does not say where the primary is";
                 self.lacks("+sentinel|get-master-addr-by-name", effect)
             }
@@ -247,14 +250,14 @@ pub(crate) fn silent(message: String) -> Finding {
 mod tests {
     use super::*;
     use crate::backend::Settings;
-    use crate::backend::redis::connect::address::Way;
+    use crate::backend::redis::connect::address::AddressKind;
     use crate::background::background;
 
     fn group() -> Sentinels {
         let url = "redis-sentinel://a,b,c/mm".to_owned();
         let settings = Settings { url, ..Settings::default() };
         let (opener, way) = Opener::new(&settings, background().unwrap()).unwrap();
-        let Way::Elected(group) = way else { panic!("it is a URL of Sentinels") };
+        let AddressKind::Elected(group) = way else { panic!("it is a URL of Sentinels") };
         Sentinels::new(&opener, group, None).unwrap()
     }
 

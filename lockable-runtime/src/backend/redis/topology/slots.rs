@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use super::pace::Pace;
-use super::table::{Changes, Table};
+use super::table::{SlotTable, TableChanges};
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::connect::reports::ServerSlots;
@@ -16,7 +16,7 @@ pub(crate) struct Slots {
     pub(super) opener: Opener,
     /// The nodes in the URL, which know the others.
     pub(super) seeds: Vec<Endpoint>,
-    pub(super) table: Mutex<Table>,
+    pub(super) table: Mutex<SlotTable>,
     /// When the nodes are asked which of them has which slots.
     pub(super) pace: Pace,
     pub(super) this: Weak<Self>,
@@ -29,7 +29,7 @@ impl Slots {
             let slots_of =
                 move |number| Arc::new(NodeSlots { slots: Weak::clone(&slots), number }) as _;
             Self {
-                table: Mutex::new(Table::new(opener.clone(), Box::new(slots_of))),
+                table: Mutex::new(SlotTable::new(opener.clone(), Box::new(slots_of))),
                 opener,
                 seeds,
                 pace: Pace::default(),
@@ -40,7 +40,7 @@ impl Slots {
 
     /// Makes a change that nodes have reported. What was known of the slots that changed hands counts no more: their
     /// fence counters are seeded again, and their leases checked.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Table, Moment) -> Changes) {
+    pub(super) fn change(&self, change: impl FnOnce(&mut SlotTable, Moment) -> TableChanges) {
         let changes = change(&mut self.table.lock(), boot_time());
         for server in &changes.left {
             server.abandon();

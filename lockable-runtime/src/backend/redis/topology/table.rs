@@ -21,7 +21,7 @@ const OUTDATED: Duration = Duration::from_secs(2);
 type SlotsOf = Box<dyn Fn(usize) -> Arc<dyn ServerSlots> + Send + Sync>;
 
 /// All slots and all nodes.
-pub(super) struct Table {
+pub(super) struct SlotTable {
     slot_owners: Vec<SlotOwner>,
     servers: HashMap<Endpoint, Arc<Server>>,
     replicas: HashSet<Endpoint>,
@@ -42,14 +42,14 @@ struct SlotOwner {
 
 /// What changed in a table.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct TableChanges {
     /// The slots that changed hands, and their nodes before and after.
     pub(super) moves: Vec<(Slot, [Arc<Server>; 2])>,
     /// The nodes that have no slot any more.
     pub(super) left: Vec<Arc<Server>>,
 }
 
-impl Table {
+impl SlotTable {
     pub(super) fn new(opener: Opener, slots_of: SlotsOf) -> Self {
         let slot_owners = vec![SlotOwner::default(); SLOTS];
         let servers = HashMap::new();
@@ -98,8 +98,8 @@ impl Table {
         from: &Endpoint,
         to: &Endpoint,
         now: Moment,
-    ) -> Changes {
-        let mut changes = Changes::default();
+    ) -> TableChanges {
+        let mut changes = TableChanges::default();
         let is_known = self.owner(slot).is_none_or(|owner| owner.endpoint() == Some(from));
         if is_known && from != to {
             let left = self.servers.get(from).map(|server| server.number);
@@ -123,8 +123,8 @@ impl Table {
     }
 
     /// Nodes have said where these slots are. A node without slots is left: what it was asked is asked elsewhere.
-    pub(super) fn apply(&mut self, news: &[(Slot, &Endpoint)], now: Moment) -> Changes {
-        let mut changes = Changes::default();
+    pub(super) fn apply(&mut self, news: &[(Slot, &Endpoint)], now: Moment) -> TableChanges {
+        let mut changes = TableChanges::default();
         for (slot, endpoint) in news {
             self.set_owner(*slot, endpoint, now, None, &mut changes);
         }
@@ -156,7 +156,7 @@ impl Table {
         endpoint: &Endpoint,
         now: Moment,
         left: Option<usize>,
-        changes: &mut Changes,
+        changes: &mut TableChanges,
     ) {
         if self.owner(slot).is_some_and(|owner| owner.endpoint() == Some(endpoint)) {
             return;
@@ -207,10 +207,10 @@ mod tests {
     }
 
     /// A table in which the first node has this slot.
-    fn table(slot: Slot) -> Table {
+    fn table(slot: Slot) -> SlotTable {
         let settings = Settings { url: "redis-cluster://a:1".to_owned(), ..Settings::default() };
         let (opener, _) = Opener::new(&settings, background().unwrap()).unwrap();
-        let mut table = Table::new(opener, Box::new(|_| Arc::new(NoSlots)));
+        let mut table = SlotTable::new(opener, Box::new(|_| Arc::new(NoSlots)));
         table.apply(&[(slot, &node("a"))], at(0));
         table
     }
@@ -223,7 +223,7 @@ mod tests {
         Moment::from_nanos(millis * 1_000_000)
     }
 
-    fn owner(table: &Table, slot: Slot) -> &Endpoint {
+    fn owner(table: &SlotTable, slot: Slot) -> &Endpoint {
         table.owner(slot).unwrap().endpoint().unwrap()
     }
 
@@ -244,7 +244,7 @@ mod tests {
         let (slot, a, b) = (Slot::new(7), node("a"), node("b"));
         let mut table = table(slot);
         table.move_slot(slot, &a, &b, at(1_000));
-        let news = |table: &Table, now| table.news([(slot, &a)].into_iter(), at(now)).len();
+        let news = |table: &SlotTable, now| table.news([(slot, &a)].into_iter(), at(now)).len();
         assert_eq!((news(&table, 2_999), news(&table, 3_000)), (0, 1));
         table.apply(&[(slot, &a)], at(3_000));
         assert_eq!(owner(&table, slot), &a);

@@ -10,7 +10,7 @@ use super::sentinels::{Sentinel, Sentinels};
 use crate::backend::Reply;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::finder::{Finder, Term};
-use crate::backend::redis::pubsub::kept::{End, Kept, Subscriber};
+use crate::backend::redis::pubsub::kept::{Kept, Subscriber, SubscriptionEnd};
 use crate::backend::redis::pubsub::subscription::Subscription;
 use crate::types::clock::{timer_on, within};
 
@@ -60,14 +60,14 @@ struct Watcher {
 }
 
 impl Subscriber for Watcher {
-    async fn serve(&mut self) -> End {
-        let Some(all) = self.all.upgrade() else { return End::Failed };
+    async fn serve(&mut self) -> SubscriptionEnd {
+        let Some(all) = self.all.upgrade() else { return SubscriptionEnd::Failed };
         let opening = async {
             let sentinel = self.sentinel.logged_in(all.limit).await?;
             Subscription::open(&sentinel.client, CHANNEL).await
         };
         let opened = within(|| timer_on(&all.timers, all.limit), opening).await;
-        let Some(Ok(mut subscription)) = opened else { return End::Failed };
+        let Some(Ok(mut subscription)) = opened else { return SubscriptionEnd::Failed };
         // What was announced before is lost.
         match self.sentinel.names(&all).await {
             Some(endpoint) if all.elections.last() == Some(endpoint.clone()) => {}
@@ -78,7 +78,7 @@ impl Subscriber for Watcher {
                 self.announced(&message, &all).await;
             }
         }
-        End::Broken
+        SubscriptionEnd::Broken
     }
 
     fn is_needed(&self) -> bool {

@@ -15,7 +15,7 @@ use super::delete::{Delete, Deleted};
 use super::handshake::handshake;
 use super::meaning::{Failed, Meaning};
 use super::outbox::{Outbox, Unconfirmed};
-use super::script::{Call, Names, Read, is_unknown_script};
+use super::script::{Names, Read, ScriptCall, is_unknown_script};
 use super::sent;
 use super::session::{Handshake, Session};
 use super::silence::Silence;
@@ -166,7 +166,7 @@ impl Connection {
     }
 
     /// Runs the call of a script.
-    pub(crate) async fn run<T>(&self, call: Call<impl Read<T>>) -> Result<T, Failed> {
+    pub(crate) async fn run<T>(&self, call: ScriptCall<impl Read<T>>) -> Result<T, Failed> {
         let reply = self.evaluate(&call.command).await?;
         (call.read)(reply).map_err(|error| self.failed(&error))
     }
@@ -175,7 +175,7 @@ impl Connection {
     /// outcomes, and of the replies to the commands.
     pub(crate) async fn run_each<T, R: Read<T>>(
         &self,
-        calls: Vec<Call<R>>,
+        calls: Vec<ScriptCall<R>>,
         last: &[Cmd],
     ) -> Result<(Vec<RedisResult<T>>, Vec<Value>), Fault> {
         if calls.is_empty() {

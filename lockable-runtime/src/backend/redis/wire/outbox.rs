@@ -23,7 +23,7 @@ const FEW: usize = 8;
 pub(crate) const MAX_BATCH: usize = 32;
 
 /// A request that waits for its batch.
-pub(crate) enum Request {
+pub(crate) enum QueuedRequest {
     /// Two commands; the answer is the replies to them.
     Pair([Cmd; 2], Sender<Result<[Value; 2], Fault>>),
     /// To free a lock; the answer is whether it is free now, or was left as it is.
@@ -36,12 +36,12 @@ pub(crate) enum Request {
 pub(crate) type Unconfirmed = (Renewal, Sender<Result<Renewed, Failed>>);
 
 /// The requests that wait for the next batch, and how many are under way in all.
-pub(crate) struct Outbox<R = Request> {
+pub(crate) struct Outbox<R = QueuedRequest> {
     under_way: AtomicUsize,
-    waiting: Mutex<Waiting<R>>,
+    waiting: Mutex<WaitingRequests<R>>,
 }
 
-struct Waiting<R> {
+struct WaitingRequests<R> {
     /// In the order of the calls.
     requests: VecDeque<R>,
     /// Whether a task sends what waits here.
@@ -57,7 +57,7 @@ pub(crate) struct UnderWay<'a> {
 
 impl<R> Outbox<R> {
     pub(crate) fn new() -> Self {
-        let waiting = Waiting { requests: VecDeque::new(), is_attended: false };
+        let waiting = WaitingRequests { requests: VecDeque::new(), is_attended: false };
         Self { under_way: AtomicUsize::new(0), waiting: Mutex::new(waiting) }
     }
 

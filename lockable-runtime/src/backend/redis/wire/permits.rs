@@ -4,7 +4,7 @@ use ::redis::{Cmd, RedisResult, Value};
 
 use super::command::{integer, integers, millis, natural, unexpected};
 use super::script::{
-    Call, Names, Read, add_place, obstacle_behind, or_endless, remaining, reserved,
+    Names, Read, ScriptCall, add_place, obstacle_behind, or_endless, remaining, reserved,
 };
 use super::source::Script;
 use crate::backend::{Attempt, Enqueued, Reserved};
@@ -57,11 +57,11 @@ impl<'a> Asker<'a> {
     }
 
     /// Acquires a permit where one is free and its queue is empty.
-    pub(crate) fn take(self, names: &Names) -> Call<impl Read<Found> + use<'a>> {
+    pub(crate) fn take(self, names: &Names) -> ScriptCall<impl Read<Found> + use<'a>> {
         let mut command = self.call(names, Script::TakeOne, 1);
         command.arg(names.namespace.queue_of(&self.local_permit.permits_key));
         command.arg(self.attempt.owner.as_ref()).arg(millis(self.attempt.ttl.duration()));
-        Call { command, read: move |reply: Value| self.taken(&reply) }
+        ScriptCall { command, read: move |reply: Value| self.taken(&reply) }
     }
 
     /// The same by the reply to it.
@@ -83,7 +83,7 @@ impl<'a> Asker<'a> {
     pub(crate) fn enqueue(
         self,
         names: &Names,
-    ) -> Call<impl Read<(Enqueued<Reserved>, Option<LockKey>)> + use<'a>> {
+    ) -> ScriptCall<impl Read<(Enqueued<Reserved>, Option<LockKey>)> + use<'a>> {
         let mut command = self.one_of(names);
         add_place(&mut command, self.attempt);
         let read = move |reply: Value| {
@@ -96,17 +96,17 @@ impl<'a> Asker<'a> {
             let [0, kept_for] = integers(&reply)? else { return Err(unexpected()) };
             Ok((Enqueued::Queued(or_endless(remaining(kept_for))), None))
         };
-        Call { command, read }
+        ScriptCall { command, read }
     }
 
     /// Takes the attempt out of the queue, and gives back what it was granted; says whether there was such a permit.
-    pub(crate) fn leave(self, names: &Names) -> Call<impl Read<bool> + use<>> {
+    pub(crate) fn leave(self, names: &Names) -> ScriptCall<impl Read<bool> + use<>> {
         let mut command = self.one_of(names);
         command.arg(0).arg(self.attempt.entry());
         let read = |reply: Value| match reply.extract_error()? {
             Value::Int(had) => Ok(had == 1),
             _ => Err(unexpected()),
         };
-        Call { command, read }
+        ScriptCall { command, read }
     }
 }

@@ -59,7 +59,7 @@ impl Probe {
 }
 
 /// What was done with the lock of a probe, and what the server answered.
-pub(crate) struct Tried {
+pub(crate) struct ProbeResult {
     pub(crate) probe: Probe,
     steps: Vec<Step>,
     replies: Vec<Value>,
@@ -74,7 +74,7 @@ pub(crate) async fn run(
     session: &Session<'_>,
     mut probe: Probe,
     steps: impl Fn(&Probe) -> Vec<Step>,
-) -> Result<Tried, Flaw> {
+) -> Result<ProbeResult, Flaw> {
     let (steps, mut replies) = do_all(session, &mut probe, steps).await?;
     let (mut is_split, mut is_spread) = (false, false);
     // One that takes no write at all, as while it loads its data, shows nothing of others.
@@ -85,7 +85,7 @@ pub(crate) async fn run(
         // A script that is refused for another reason, such as a full memory, shows nothing.
         is_spread = !is_split && replies.iter().all(|reply| matches!(reply, Value::Int(_)));
     }
-    Ok(Tried { probe, steps, replies, is_split, is_spread })
+    Ok(ProbeResult { probe, steps, replies, is_split, is_spread })
 }
 
 /// A server that does not know a script by its name, or has no names, is sent the texts.
@@ -114,7 +114,7 @@ async fn send(session: &Session<'_>, steps: &[Step]) -> Result<Vec<Value>, Flaw>
     if pipeline.is_empty() { Ok(Vec::new()) } else { session.call(&pipeline).await }
 }
 
-impl Tried {
+impl ProbeResult {
     /// What keeps locks from working there, in the order of the steps.
     pub(crate) fn flaws(&self, target: &Target) -> Vec<Flaw> {
         if self.is_split {

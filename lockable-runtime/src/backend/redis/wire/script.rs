@@ -105,7 +105,7 @@ pub(crate) fn exist(channels: Channels) -> Cmd {
 }
 
 /// One call of a script, and how its reply is read.
-pub(crate) struct Call<R> {
+pub(crate) struct ScriptCall<R> {
     pub(crate) command: Cmd,
     pub(crate) read: R,
 }
@@ -122,7 +122,7 @@ pub(crate) fn release(
     attempt: &Attempt,
     taken_for: Option<Duration>,
     next: Option<&Attempt>,
-) -> Call<impl Read<(Release, Option<Reserved>)> + use<>> {
+) -> ScriptCall<impl Read<(Release, Option<Reserved>)> + use<>> {
     let mut command = names.with_companions(Script::Release, attempt);
     command.arg(attempt.owner.as_ref());
     if taken_for.is_some() || next.is_some() {
@@ -139,14 +139,18 @@ pub(crate) fn release(
         }
         Ok((Release::Released, Some(reserved(integers(&reply)?)?)))
     };
-    Call { command, read }
+    ScriptCall { command, read }
 }
 
 /// Ends a hold whose owner is any bytes, as a release does; that of the attempt counts for nothing.
-pub(crate) fn force(names: &Names, of: &Attempt, owner: &[u8]) -> Call<impl Read<Release> + use<>> {
+pub(crate) fn force(
+    names: &Names,
+    of: &Attempt,
+    owner: &[u8],
+) -> ScriptCall<impl Read<Release> + use<>> {
     let mut command = names.with_companions(Script::Release, of);
     command.arg(owner);
-    Call { command, read: |reply: Value| found(&reply.extract_error()?) }
+    ScriptCall { command, read: |reply: Value| found(&reply.extract_error()?) }
 }
 
 /// What a script has reserved: the first token, and the time.
@@ -169,10 +173,10 @@ pub(crate) fn free_one(
     names: &Names,
     attempt: &Attempt,
     taken_for: Option<Duration>,
-) -> Call<impl Read<Release> + use<>> {
+) -> ScriptCall<impl Read<Release> + use<>> {
     let mut command = names.about(Script::FreeOne, &attempt.key);
     command.arg(attempt.owner.as_ref()).arg(taken_for.map_or(0, millis));
-    Call { command, read: |reply: Value| found(&reply.extract_error()?) }
+    ScriptCall { command, read: |reply: Value| found(&reply.extract_error()?) }
 }
 
 /// Gives a lock from one owner token to another.
@@ -180,17 +184,17 @@ pub(crate) fn transfer(
     names: &Names,
     from: &Attempt,
     to: &Attempt,
-) -> Call<impl Read<Renewed> + use<>> {
+) -> ScriptCall<impl Read<Renewed> + use<>> {
     let mut command = names.about(Script::Transfer, &from.key);
     command.arg(from.owner.as_ref()).arg(to.owner.as_ref()).arg(millis(to.ttl.duration()));
-    Call { command, read: renewed }
+    ScriptCall { command, read: renewed }
 }
 
 /// Frees those of many locks that their attempts hold and that have no waiter; says which are free now.
 pub(crate) fn free_all(
     names: &Names,
     attempts: &[Arc<Attempt>],
-) -> Call<impl Read<Vec<bool>> + use<>> {
+) -> ScriptCall<impl Read<Vec<bool>> + use<>> {
     let count = attempts.len();
     let mut command = names.call(Script::FreeAll, 2 * count, count);
     add_all(&mut command, attempts.iter().map(|attempt| attempt.key.as_str()));
@@ -200,7 +204,7 @@ pub(crate) fn free_all(
         let freed = Vec::<bool>::from_redis_value(reply.extract_error()?)?;
         if freed.len() == count { Ok(freed) } else { Err(unexpected()) }
     };
-    Call { command, read }
+    ScriptCall { command, read }
 }
 
 fn add_all(command: &mut Cmd, arguments: impl Iterator<Item = impl ToRedisArgs>) {
@@ -213,7 +217,7 @@ fn add_all(command: &mut Cmd, arguments: impl Iterator<Item = impl ToRedisArgs>)
 pub(crate) fn enqueue<'a>(
     names: &Names,
     attempt: &'a Attempt,
-) -> Call<impl Read<Enqueued<Reserved>> + use<'a>> {
+) -> ScriptCall<impl Read<Enqueued<Reserved>> + use<'a>> {
     let mut command = names.with_companions(Script::Enqueue, attempt);
     command.arg(attempt.owner.as_ref());
     add_place(&mut command, attempt);
@@ -230,7 +234,7 @@ pub(crate) fn enqueue<'a>(
         let is_done = is_done(&obstacle);
         Ok(if is_done { Enqueued::Done(remaining) } else { Enqueued::Queued(remaining) })
     };
-    Call { command, read }
+    ScriptCall { command, read }
 }
 
 /// What an attempt asks for that may be queued.
@@ -268,17 +272,17 @@ pub(super) fn obstacle_behind(reply: &mut Value) -> Vec<u8> {
 }
 
 /// Takes an attempt out of the queue.
-pub(crate) fn leave(names: &Names, attempt: &Attempt) -> Call<impl Read<()> + use<>> {
+pub(crate) fn leave(names: &Names, attempt: &Attempt) -> ScriptCall<impl Read<()> + use<>> {
     let mut command = names.with_companions(Script::Leave, attempt);
     command.arg(attempt.owner.as_ref()).arg(attempt.entry());
-    Call { command, read: |reply: Value| reply.extract_error().map(drop) }
+    ScriptCall { command, read: |reply: Value| reply.extract_error().map(drop) }
 }
 
 /// What is found of each lock; an error is one of this lock only.
 pub(crate) type Found = Vec<Result<Renewed, RedisError>>;
 
 /// Extends locks that their attempts hold, and no others.
-pub(crate) fn renew(names: &Names, renewals: &[Renewal]) -> Call<impl Read<Found> + use<>> {
+pub(crate) fn renew(names: &Names, renewals: &[Renewal]) -> ScriptCall<impl Read<Found> + use<>> {
     let count = renewals.len();
     let mut command = names.call(Script::Renew, count, 2 * count);
     add_all(&mut command, renewals.iter().map(|renewal| renewal.attempt.key.as_str()));
@@ -292,20 +296,23 @@ pub(crate) fn renew(names: &Names, renewals: &[Renewal]) -> Call<impl Read<Found
         Value::ServerError(error) => Err(error.into()),
         _ => Err(unexpected()),
     };
-    Call { command, read }
+    ScriptCall { command, read }
 }
 
 /// The same; and where one of them is held, a write for which `WAIT` can wait.
-pub(crate) fn confirm(names: &Names, renewals: &[Renewal]) -> Call<impl Read<Found> + use<>> {
-    let Call { mut command, read } = renew(names, renewals);
+pub(crate) fn confirm(names: &Names, renewals: &[Renewal]) -> ScriptCall<impl Read<Found> + use<>> {
+    let ScriptCall { mut command, read } = renew(names, renewals);
     command.arg("write");
-    Call { command, read }
+    ScriptCall { command, read }
 }
 
 /// The same of one lock.
-pub(crate) fn renew_one(names: &Names, renewal: &Renewal) -> Call<impl Read<Renewed> + use<>> {
-    let Call { command, read } = renew(names, slice::from_ref(renewal));
-    Call { command, read: |reply| read(reply)?.pop().unwrap_or_else(|| Err(unexpected())) }
+pub(crate) fn renew_one(
+    names: &Names,
+    renewal: &Renewal,
+) -> ScriptCall<impl Read<Renewed> + use<>> {
+    let ScriptCall { command, read } = renew(names, slice::from_ref(renewal));
+    ScriptCall { command, read: |reply| read(reply)?.pop().unwrap_or_else(|| Err(unexpected())) }
 }
 
 fn renewed(outcome: Value) -> RedisResult<Renewed> {
@@ -319,7 +326,7 @@ fn renewed(outcome: Value) -> RedisResult<Renewed> {
 }
 
 /// Reads who has a lock.
-pub(crate) fn inspect(names: &Names, key: &LockKey) -> Call<impl Read<Option<Held>> + use<>> {
+pub(crate) fn inspect(names: &Names, key: &LockKey) -> ScriptCall<impl Read<Option<Held>> + use<>> {
     let read = |reply: Value| {
         let Some((owner, remaining)) = Option::from_redis_value(reply.extract_error()?)? else {
             return Ok(None);
@@ -329,11 +336,11 @@ pub(crate) fn inspect(names: &Names, key: &LockKey) -> Call<impl Read<Option<Hel
         let remaining = remaining.map(|rest| owner.lasts(rest));
         Ok(Some(Held { owner, remaining }))
     };
-    Call { command: names.about(Script::Inspect, key), read }
+    ScriptCall { command: names.about(Script::Inspect, key), read }
 }
 
 /// What a fence counter has come to.
-pub(crate) struct Counted {
+pub(crate) struct FenceCount {
     pub(crate) token: u64,
     /// The other slots whose counters have at least the same count now.
     pub(crate) others: Vec<Slot>,
@@ -345,23 +352,23 @@ pub(crate) fn seed<'a>(
     names: &Names,
     attempt: &Attempt,
     others: &'a [Slot],
-) -> Call<impl Read<Counted> + use<'a>> {
+) -> ScriptCall<impl Read<FenceCount> + use<'a>> {
     let mut command = names.call(Script::Seed, 1 + others.len(), 1);
     command.arg(names.namespace.fence(attempt.slot));
     add_all(&mut command, others.iter().map(|slot| names.namespace.fence(*slot)));
     command.arg(millis(attempt.ttl.fence_life()));
-    Call { command, read: |reply: Value| counted(&reply, others) }
+    ScriptCall { command, read: |reply: Value| counted(&reply, others) }
 }
 
 /// A list has the numbers, from 1, of those that were left alone.
-pub(crate) fn counted(reply: &Value, others: &[Slot]) -> RedisResult<Counted> {
+pub(crate) fn counted(reply: &Value, others: &[Slot]) -> RedisResult<FenceCount> {
     let (token, left_alone) = match reply {
         Value::Array(list) => list.split_first().ok_or_else(unexpected)?,
-        token => return Ok(Counted { token: integer(token)?, others: Vec::new() }),
+        token => return Ok(FenceCount { token: integer(token)?, others: Vec::new() }),
     };
     let is_seeded = |number: &i64| !left_alone.contains(&Value::Int(*number));
     let seeded = (1..).zip(others).filter(|(number, _)| is_seeded(number)).map(|(_, slot)| *slot);
-    Ok(Counted { token: integer(token)?, others: seeded.collect() })
+    Ok(FenceCount { token: integer(token)?, others: seeded.collect() })
 }
 
 /// Marks the fence counters of probes.

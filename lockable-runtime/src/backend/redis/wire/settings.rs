@@ -38,10 +38,10 @@ pub(crate) fn findings(
     target: &Target,
     shard: Option<&Shard>,
 ) -> Vec<Finding> {
-    let mut settings = Settings {
+    let mut settings = ReadSettings {
         has_failover: target.node.is_some() || target.term.is_some(),
         confirming: opener.replicas.into(),
-        ..Settings::default()
+        ..ReadSettings::default()
     };
     settings.known.extend(shard.map(|shard| replicas(shard.replicas.len())));
     let mut findings = Vec::new();
@@ -89,7 +89,7 @@ fn replicas(count: usize) -> (String, String) {
 }
 
 #[derive(Default)]
-struct Settings {
+struct ReadSettings {
     /// By its name.
     known: HashMap<String, String>,
     /// Whether another server is to take the place of this one when it fails.
@@ -98,7 +98,7 @@ struct Settings {
     confirming: u64,
 }
 
-impl Settings {
+impl ReadSettings {
     /// Takes pairs, as `CONFIG GET` returns them, and the lines of `INFO`.
     fn learn(&mut self, reply: &Value) {
         let pairs = Vec::<(String, String)>::from_redis_value_ref(reply).unwrap_or_default();
@@ -233,7 +233,7 @@ mod tests {
     fn found(settings: &[(&str, &str)]) -> Vec<(Severity, Code)> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let known = settings.iter().map(owned).collect();
-        let settings = Settings { known, has_failover: true, confirming: 0 };
+        let settings = ReadSettings { known, has_failover: true, confirming: 0 };
         settings.findings().map(|finding| (finding.severity(), finding.code())).collect()
     }
 
@@ -273,7 +273,7 @@ mod tests {
         let found = |confirming, replicas: &str| {
             let known = [("connected-slaves", replicas), ("min-replicas-to-write", "0")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let settings = Settings { known: known.into(), has_failover: true, confirming };
+            let settings = ReadSettings { known: known.into(), has_failover: true, confirming };
             settings.findings().map(|finding| (finding.code(), finding.advice().to_owned())).next()
         };
         let few =
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn sentinels_need_a_replica() {
         let codes = |has_failover| {
-            let mut settings = Settings { has_failover, ..Settings::default() };
+            let mut settings = ReadSettings { has_failover, ..ReadSettings::default() };
             settings.known.extend([replicas(0)]);
             settings.findings().map(|finding| finding.code()).collect::<Vec<_>>()
         };
@@ -308,7 +308,7 @@ mod tests {
     fn info_replaces_config() {
         let info = "# Memory\r\nmaxmemory:1000\r\nmaxmemory_policy:allkeys-lru\r\n\
                     aof_enabled:0\r\nconnected_slaves:3\r\n";
-        let mut settings = Settings::default();
+        let mut settings = ReadSettings::default();
         settings.learn(&Value::BulkString(info.as_bytes().to_vec()));
         assert_eq!(settings.number("maxmemory"), Some(1_000));
         assert_eq!(settings.number("connected-slaves"), Some(3));

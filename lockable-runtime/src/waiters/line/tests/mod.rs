@@ -58,7 +58,7 @@ impl Case {
     /// A call joins that needs a lease of this many seconds.
     fn joins_for(&mut self, number: u64, name: &'static str, seconds: u64) {
         let ttl = Ttl::new("expire", Duration::from_secs(seconds)).unwrap();
-        let waiter = Waiter { ttl, ..waiter(number, name, false) };
+        let waiter = WaitingCall { ttl, ..waiter(number, name, false) };
         self.line.joined(waiter, LastReply::Nothing, Behind::Holder, self.now);
     }
 
@@ -69,7 +69,7 @@ impl Case {
 
     /// A call with `once` joins.
     fn joins_once(&mut self, number: u64, name: &'static str) {
-        let waiter = Waiter { is_once: true, ..waiter(number, name, false) };
+        let waiter = WaitingCall { is_once: true, ..waiter(number, name, false) };
         self.line.joined(waiter, LastReply::Nothing, Behind::Holder, self.now);
     }
 
@@ -128,15 +128,16 @@ impl Case {
     }
 
     /// The release begins, with this attempt to queue, where a call waits.
-    fn ending(&mut self, attempt: &Attempt, next: &Arc<Attempt>) -> Ending {
-        let ending = self.line.ending(attempt, Some(|_: &Waiter<_>| Arc::clone(next)), self.now);
-        Ending { is_answered: true, ..ending }
+    fn ending(&mut self, attempt: &Attempt, next: &Arc<Attempt>) -> TurnEnd {
+        let ending =
+            self.line.ending(attempt, Some(|_: &WaitingCall<_>| Arc::clone(next)), self.now);
+        TurnEnd { is_answered: true, ..ending }
     }
 }
 
-fn waiter(number: u64, name: &'static str, is_fair: bool) -> Waiter<&'static str> {
+fn waiter(number: u64, name: &'static str, is_fair: bool) -> WaitingCall<&'static str> {
     let (ttl, label) = (Ttl::DEFAULT, Default::default());
-    Waiter { number, ttl, is_fair, is_once: false, identity: None, label, answer: name }
+    WaitingCall { number, ttl, is_fair, is_once: false, identity: None, label, answer: name }
 }
 
 fn delivered(actions: &Actions<&'static str>) -> Option<&'static str> {

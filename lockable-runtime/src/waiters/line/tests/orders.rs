@@ -15,7 +15,7 @@ use super::store::Store;
 use crate::backend::Attempt;
 use crate::simulation::dice::Dice;
 use crate::types::clock::Moment;
-use crate::waiters::line::{Behind, Ending, Granted, LastReply};
+use crate::waiters::line::{Behind, Granted, LastReply, TurnEnd};
 
 /// How many orders are tried.
 const ORDERS: u64 = 20_000;
@@ -273,7 +273,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    fn release(&mut self, at: usize, attempt: Arc<Attempt>, ending: Ending, is_heard: bool) {
+    fn release(&mut self, at: usize, attempt: Arc<Attempt>, ending: TurnEnd, is_heard: bool) {
         let (_, grant) = self.store.release(&attempt, ending.next.as_ref());
         let now = self.now;
         if ending.next.is_some() {
@@ -281,7 +281,7 @@ impl<'a> Order<'a> {
         }
         let process = &mut self.processes[at];
         if is_heard {
-            let ending = Ending { is_answered: true, grant, ..ending };
+            let ending = TurnEnd { is_answered: true, grant, ..ending };
             return process.under_way.push(Packet::Released(attempt, ending));
         }
         // The background releases it again, and once the answer is given up the line asks.

@@ -9,7 +9,7 @@ use crate::types::clock::Moment;
 use crate::types::error::LockErrorKind;
 use crate::types::options::Ttl;
 use crate::types::owner::{Origin, OwnerToken};
-use crate::waiters::line::{Actions, Behind, Ending, Granted, LastReply, Line, Waiter};
+use crate::waiters::line::{Actions, Behind, Granted, LastReply, Line, TurnEnd, WaitingCall};
 
 /// What is under way, and arrives in any order.
 pub(super) enum Packet {
@@ -24,8 +24,8 @@ pub(super) enum Packet {
     /// A release of the background.
     Deferred(Arc<Attempt>),
     /// The release of a turn, and whether its answer will arrive.
-    Release(Arc<Attempt>, Ending, bool),
-    Released(Arc<Attempt>, Ending),
+    Release(Arc<Attempt>, TurnEnd, bool),
+    Released(Arc<Attempt>, TurnEnd),
     Published(WakeUp),
     /// A try that calls may wait for, and its last reply.
     Tried(LastReply),
@@ -64,7 +64,7 @@ impl Process {
         self.next_number
     }
 
-    pub(super) fn make(&mut self) -> impl FnOnce(&Waiter<u64>) -> Arc<Attempt> + use<> {
+    pub(super) fn make(&mut self) -> impl FnOnce(&WaitingCall<u64>) -> Arc<Attempt> + use<> {
         let owner = OwnerToken::at(self.origin, self.number(), None);
         |_| Arc::new(Attempt::owned(KEY, Ttl::DEFAULT, owner))
     }
@@ -76,7 +76,7 @@ impl Process {
 
     pub(super) fn joins(&mut self, number: u64, is_fair: bool, behind: Behind, now: Moment) {
         let ttl = Ttl::DEFAULT;
-        let waiter = Waiter {
+        let waiter = WaitingCall {
             number,
             ttl,
             is_fair,

@@ -241,7 +241,7 @@ fn a_fault_of_a_leftover_withdraws_it() {
 fn what_a_newcomer_has_heard_is_known_to_the_line() {
     let mut case = case();
     let last_reply = |case: &mut Case, number, last_reply| {
-        let waiter = Waiter {
+        let waiter = WaitingCall {
             number,
             ttl: Ttl::DEFAULT,
             is_fair: false,

@@ -271,7 +271,7 @@ fn the_grant_of_the_next_attempt_may_come_with_the_release() {
     case.joins(1, "second");
     let next = sent();
     let ending = case.ending(&attempt, &next);
-    let ending = Ending { grant: Some(case.grant(&next)), ..ending };
+    let ending = TurnEnd { grant: Some(case.grant(&next)), ..ending };
     assert_eq!(delivered(&case.line.released(&attempt, ending, case.now)), Some("second"));
     assert_eq!(delivered(&case.line.passed(&next, case.now)), None);
 }
@@ -294,7 +294,7 @@ fn a_line_asks_at_once_after_a_release_without_an_answer() {
     let attempt = case.given();
     case.joins(1, "second");
     let ending = case.ending(&attempt, &sent());
-    let ending = Ending { is_answered: false, ..ending };
+    let ending = TurnEnd { is_answered: false, ..ending };
     assert!(is_nothing(&case.line.released(&attempt, ending, case.now)));
     assert_eq!(case.due_in(), Some(Duration::ZERO));
 }
@@ -347,7 +347,7 @@ fn a_late_grant_is_given_back_without_a_minimum_hold() {
         let attempt = case.asks(&sent());
         assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
         attempt.min_hold.set_end(case.now.after(Duration::from_secs(3_600)));
-        let ending = Ending { is_answered, ..case.ending(&attempt, &sent()) };
+        let ending = TurnEnd { is_answered, ..case.ending(&attempt, &sent()) };
         let _ended = case.line.released(&attempt, ending, case.now);
         let late = Enqueued::Granted(case.grant(&attempt));
         assert!(releases(&case.answered(&attempt, &late), &attempt));
@@ -392,6 +392,8 @@ fn the_next_call_is_asked_for_after_each_end_of_a_turn() {
         assert_eq!(actions.withdraw.len(), usize::from(is_withdrawn));
         assert_eq!(actions.release.is_some(), is_released);
         assert_eq!(case.due_in(), Some(Duration::ZERO));
-        assert!(case.line.ending(&attempt, Some(|_: &Waiter<_>| sent()), case.now).next.is_none());
+        assert!(
+            case.line.ending(&attempt, Some(|_: &WaitingCall<_>| sent()), case.now).next.is_none()
+        );
     }
 }

@@ -5,17 +5,17 @@ fn address(url: &str) -> Address {
     Address::parse(url).unwrap()
 }
 
-fn group(url: &str) -> Group {
+fn group(url: &str) -> SentinelGroup {
     match address(url).way {
-        Way::Elected(group) => group,
-        Way::Fixed | Way::Sharded(_) => panic!("{url} names no Sentinels"),
+        AddressKind::Elected(group) => group,
+        AddressKind::Fixed | AddressKind::Sharded(_) => panic!("{url} names no Sentinels"),
     }
 }
 
 fn seeds(url: &str) -> Vec<ConnectionInfo> {
     match address(url).way {
-        Way::Sharded(nodes) => nodes,
-        Way::Fixed | Way::Elected(_) => panic!("{url} names no cluster"),
+        AddressKind::Sharded(nodes) => nodes,
+        AddressKind::Fixed | AddressKind::Elected(_) => panic!("{url} names no cluster"),
     }
 }
 
