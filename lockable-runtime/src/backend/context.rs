@@ -10,7 +10,7 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
-use super::{Acquisition, Attempt, Backend, Fault, Reply};
+use super::{AcquireReply, Attempt, Backend, Fault, Reply};
 #[cfg(lockable_internals)]
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
@@ -247,11 +247,11 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-impl From<&Result<Acquisition, Fault>> for Outcome {
-    fn from(answer: &Result<Acquisition, Fault>) -> Self {
+impl From<&Result<AcquireReply, Fault>> for Outcome {
+    fn from(answer: &Result<AcquireReply, Fault>) -> Self {
         match answer {
-            Ok(Acquisition::Granted(_)) => Self::Granted,
-            Ok(Acquisition::Busy | Acquisition::Done) => Self::Busy,
+            Ok(AcquireReply::Granted(_)) => Self::Granted,
+            Ok(AcquireReply::Busy | AcquireReply::Done) => Self::Busy,
             Err(_) => Self::Failed,
         }
     }

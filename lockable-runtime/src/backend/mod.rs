@@ -74,7 +74,7 @@ pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
 /// A dropped `Reply` may or may not have had its effect. [`Attempt::sent_at`] says whether it can
 /// have; the caller keeps such replies until they are answered.
 pub(crate) trait Backend: Environment + Administration + Revoking {
-    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition>;
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<AcquireReply>;
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release>;
 
@@ -157,7 +157,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
 }
 
 /// What an attempt found.
-pub(crate) enum Acquisition {
+pub(crate) enum AcquireReply {
     Granted(Grant),
     /// Another holder has it.
     Busy,

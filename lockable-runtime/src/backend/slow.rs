@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use super::{
-    Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
+    AcquireReply, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
     Events, Fault, Grant, LockerConnection, Memory, Page, Queued, Release, Renewal, Renewed, Reply,
     Revocation, Revoking, Seen,
 };
@@ -60,7 +60,7 @@ impl Slow {
 }
 
 impl Backend for Arc<Slow> {
-    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<AcquireReply> {
         self.memory.try_acquire(attempt)
     }
 

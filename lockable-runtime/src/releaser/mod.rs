@@ -6,7 +6,7 @@
 use std::pin::pin;
 use std::sync::{Arc, MutexGuard, Weak};
 
-use crate::backend::{Acquisition, Attempt, BackendContext, Fault, Release, Reply};
+use crate::backend::{AcquireReply, Attempt, BackendContext, Fault, Release, Reply};
 use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::key::LockKey;
@@ -92,7 +92,7 @@ impl Releaser {
     /// Keeps waiting for the answer that the caller gave up, and releases what it grants.
     ///
     /// See "What happens to an acquisition whose caller was cancelled?" in DESIGN.md.
-    pub(crate) fn adopt(self: &Arc<Self>, attempt: Arc<Attempt>, reply: Reply<Acquisition>) {
+    pub(crate) fn adopt(self: &Arc<Self>, attempt: Arc<Attempt>, reply: Reply<AcquireReply>) {
         if !self.accept(Arc::clone(&attempt), Known::Unknown, None, None) {
             return;
         }
@@ -100,9 +100,9 @@ impl Releaser {
         self.context.backend.detach(Box::pin(async move {
             let limit = this.context.command_deadline;
             let known = match this.context.query(attempt.slot, reply).late_answer(limit).await {
-                Some(Ok(Acquisition::Granted(_))) => Some(Known::Granted),
+                Some(Ok(AcquireReply::Granted(_))) => Some(Known::Granted),
                 Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
-                Some(Ok(Acquisition::Busy | Acquisition::Done) | Err(_)) => None,
+                Some(Ok(AcquireReply::Busy | AcquireReply::Done) | Err(_)) => None,
                 // The connection hangs; what it may still bring is released over another one.
                 None => Some(Known::Unknown),
             };

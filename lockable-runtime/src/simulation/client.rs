@@ -15,7 +15,7 @@ use super::server::Does;
 use super::slot_owners::Topology;
 use super::subscription::{PATIENCE, listen};
 use crate::backend::{
-    self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
+    self, AcquireReply, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
     Events, Fault, Grant, Memory, Page, Queued, Release, Renewal, Renewed, Reply, Reserved,
     Revocation, Revoking, Seen, sure,
 };
@@ -148,10 +148,10 @@ impl Process {
         })
     }
 
-    async fn try_acquire(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Acquisition, Fault> {
-        let granted = |found: &Acquisition| match found {
-            Acquisition::Granted(grant) => Some(grant_of(grant)),
-            Acquisition::Busy | Acquisition::Done => None,
+    async fn try_acquire(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<AcquireReply, Fault> {
+        let granted = |found: &AcquireReply| match found {
+            AcquireReply::Granted(grant) => Some(grant_of(grant)),
+            AcquireReply::Busy | AcquireReply::Done => None,
         };
         let request = |store: &Arc<Memory>| {
             attempt.mark_sent(tokio_time());
@@ -164,11 +164,11 @@ impl Process {
             Err(NoAnswer::Fault(fault)) => return Err(fault),
         };
         Ok(match (asked.answer, attempt.sent_at()) {
-            (Acquisition::Granted(grant), Some(since)) => {
-                Acquisition::Granted(counted(&grant, attempt, since).of_epoch(asked.epoch))
+            (AcquireReply::Granted(grant), Some(since)) => {
+                AcquireReply::Granted(counted(&grant, attempt, since).of_epoch(asked.epoch))
             }
-            (Acquisition::Done, _) => Acquisition::Done,
-            _ => Acquisition::Busy,
+            (AcquireReply::Done, _) => AcquireReply::Done,
+            _ => AcquireReply::Busy,
         })
     }
 
@@ -197,7 +197,7 @@ impl Process {
 }
 
 impl Backend for Client {
-    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<AcquireReply> {
         let process = Arc::clone(&self.0);
         Box::pin(async move {
             process.world.begins_request(&attempt);

@@ -8,7 +8,7 @@ use super::client::{SERVER, sent};
 use super::process::{Ask, Asked, NoAnswer, Process};
 use super::server::Does;
 use crate::backend::{
-    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Memory, Part, Release, Remaining,
+    AcquireReply, Attempt, Backend, Enqueued, Fault, Grant, Memory, Part, Release, Remaining,
     Renewal, Renewed, Reply, Reserved, sure,
 };
 use crate::types::clock::tokio_time;
@@ -20,18 +20,18 @@ impl Process {
     pub(super) async fn acquire_in_parts(
         self: &Arc<Self>,
         attempt: &Arc<Attempt>,
-    ) -> Result<Acquisition, Fault> {
+    ) -> Result<AcquireReply, Fault> {
         if attempt.local_permit.is_none() {
             return self.acquire_one(attempt).await;
         }
         attempt.mark_sent(tokio_time());
         for permit in self.own_first(attempt).await? {
             let found = self.acquire_one(&permit).await?;
-            if let Acquisition::Granted(grant) = found {
-                return Ok(Acquisition::Granted(grant.of_permit(Some(permit.key.clone()))));
+            if let AcquireReply::Granted(grant) = found {
+                return Ok(AcquireReply::Granted(grant.of_permit(Some(permit.key.clone()))));
             }
         }
-        Ok(Acquisition::Busy)
+        Ok(AcquireReply::Busy)
     }
 
     /// The permit that the attempt has already comes first.
@@ -52,7 +52,7 @@ impl Process {
         Ok(own)
     }
 
-    async fn acquire_one(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Acquisition, Fault> {
+    async fn acquire_one(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<AcquireReply, Fault> {
         if let Some(found) = self.set(attempt).await? {
             return Ok(found);
         }
@@ -63,7 +63,7 @@ impl Process {
         };
         let is_own = self.about_lock("owner", Does::Reads, attempt, check).await?.answer;
         let grant = Grant::answered(attempt, fence, attempt.sent_at().unwrap());
-        Ok(if is_own { Acquisition::Granted(grant) } else { Acquisition::Busy })
+        Ok(if is_own { AcquireReply::Granted(grant) } else { AcquireReply::Busy })
     }
 
     /// Acquires the lock, or waits in no queue.
@@ -90,7 +90,7 @@ impl Process {
         let busy = Enqueued::Queued(Remaining::Unknown);
         match self.set(attempt).await? {
             None => {}
-            Some(Acquisition::Done) => return Ok(Enqueued::Done(Remaining::Unknown)),
+            Some(AcquireReply::Done) => return Ok(Enqueued::Done(Remaining::Unknown)),
             Some(_) => return Ok(busy),
         }
         let sent = tokio_time();
@@ -106,7 +106,7 @@ impl Process {
     }
 
     /// Sets the lock, if it is free; says what has it, if it is not the attempt's.
-    async fn set(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Option<Acquisition>, Fault> {
+    async fn set(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Option<AcquireReply>, Fault> {
         attempt.mark_sent(tokio_time());
         let set = |store: &Arc<Memory>| {
             let (store, attempt) = (Arc::clone(store), sent(attempt));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::backend::{
-    Acquisition, Attempt, Backend, Enqueued, Events, Fault, Grant, Remaining, Renewal, Settings,
+    AcquireReply, Attempt, Backend, Enqueued, Events, Fault, Grant, Remaining, Renewal, Settings,
     WakeUp, open,
 };
 use crate::request_id::RequestId;
@@ -201,8 +201,8 @@ impl Verbs {
     /// The backend's.
     pub async fn acquire(&self, attempt: &VerbAttempt) -> Result<Option<u64>, LockError> {
         match self.backend.try_acquire(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)? {
-            Acquisition::Granted(grant) => Ok(Some(grant.fencing_token().into())),
-            Acquisition::Busy | Acquisition::Done => Ok(None),
+            AcquireReply::Granted(grant) => Ok(Some(grant.fencing_token().into())),
+            AcquireReply::Busy | AcquireReply::Done => Ok(None),
         }
     }
 

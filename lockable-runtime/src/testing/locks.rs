@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::staged::{Counts, Staged};
 use crate::backend::{
-    Acquisition, Attempt, Backend as _, BackendContext, Environment as _, Fault, Memory, TestStage,
+    AcquireReply, Attempt, Backend as _, BackendContext, Environment as _, Fault, Memory, TestStage,
 };
 use crate::holder::Holder;
 use crate::lease::Loss;
@@ -166,7 +166,7 @@ impl TestLocks {
     fn take(&self, attempt: &Arc<Attempt>) -> OtherHolder {
         let memory = Arc::clone(&self.memory);
         let granted = wait_for(&memory, memory.try_acquire(Arc::clone(attempt)));
-        let is_granted = matches!(granted, Some(Ok(Acquisition::Granted(_))));
+        let is_granted = matches!(granted, Some(Ok(AcquireReply::Granted(_))));
         assert!(is_granted, "the lock `{}` has a holder already", attempt.key);
         OtherHolder { memory, attempt: Arc::clone(attempt) }
     }

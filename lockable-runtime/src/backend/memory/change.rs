@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::state::{Counting, Lock, State, StoredKey, TURN};
 use crate::backend::{
-    Acquisition, Attempt, Enqueued, Events, Grant, Release, Remaining, Renewal, Renewed, Reserved,
+    AcquireReply, Attempt, Enqueued, Events, Grant, Release, Remaining, Renewal, Renewed, Reserved,
     WakeUp,
 };
 use crate::types::clock::{Moment, tokio_time};
@@ -75,15 +75,15 @@ impl<'a> Change<'a> {
         Some(lock.ends.since(self.now))
     }
 
-    pub(super) fn acquire(&mut self, attempt: &Attempt) -> Acquisition {
+    pub(super) fn acquire(&mut self, attempt: &Attempt) -> AcquireReply {
         let since = attempt.mark_sent(self.now);
         if self.take(attempt).is_none() {
             self.mark_busy(attempt);
-            return if self.is_done() { Acquisition::Done } else { Acquisition::Busy };
+            return if self.is_done() { AcquireReply::Done } else { AcquireReply::Busy };
         }
         let fence = Reserved::single(self.count(attempt));
         let grant = Grant::answered(attempt, fence, since);
-        Acquisition::Granted(grant.of_permit(self.permit.clone()))
+        AcquireReply::Granted(grant.of_permit(self.permit.clone()))
     }
 
     pub(super) fn enqueue(&mut self, attempt: &Arc<Attempt>) -> Enqueued {

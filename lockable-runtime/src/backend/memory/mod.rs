@@ -15,7 +15,7 @@ use tokio::time::Sleep;
 use self::change::Change;
 use self::state::State;
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Release,
+    AcquireReply, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Release,
     Renewal, Renewed, Reply,
 };
 use crate::background::background;
@@ -151,7 +151,7 @@ impl Memory {
 }
 
 impl Backend for Arc<Memory> {
-    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<AcquireReply> {
         if attempt.local_permit.is_some() {
             return self.reply_of(move |store| store.acquire_permit(&attempt));
         }
@@ -281,7 +281,7 @@ mod tests {
         Attempt::drawn(LockKey::from_static(key), Ttl::DEFAULT)
     }
 
-    fn acquire(store: &Memory, attempt: &Attempt) -> Acquisition {
+    fn acquire(store: &Memory, attempt: &Attempt) -> AcquireReply {
         store.change(attempt.key.clone(), |change| change.acquire(attempt))
     }
 
@@ -289,8 +289,8 @@ mod tests {
         store.change(attempt.key.clone(), |change| change.release(attempt, None).0)
     }
 
-    fn token(acquisition: &Acquisition) -> u64 {
-        let Acquisition::Granted(grant) = acquisition else { panic!("busy") };
+    fn token(acquisition: &AcquireReply) -> u64 {
+        let AcquireReply::Granted(grant) = acquisition else { panic!("busy") };
         grant.fencing_token().into()
     }
 
@@ -308,7 +308,7 @@ mod tests {
         let (holder, other) = (attempt("k"), attempt("k"));
         token(&acquire(&store, &holder));
         assert_eq!(release(&store, &other), Release::Taken);
-        assert!(matches!(acquire(&store, &other), Acquisition::Busy));
+        assert!(matches!(acquire(&store, &other), AcquireReply::Busy));
         assert_eq!(release(&store, &holder), Release::Released);
         assert_eq!(release(&store, &holder), Release::Absent);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Memory;
 use super::state::{Counting, StoredKey};
-use crate::backend::{Acquisition, Attempt, Release};
+use crate::backend::{AcquireReply, Attempt, Release};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::permit::PermitsKey;
@@ -114,12 +114,12 @@ impl Memory {
 /// The commands of one key each.
 impl Memory {
     /// Takes the lock without a fencing token; what was found where it was not free.
-    pub(crate) fn set_lock(&self, attempt: &Attempt) -> Option<Acquisition> {
+    pub(crate) fn set_lock(&self, attempt: &Attempt) -> Option<AcquireReply> {
         self.change(attempt.key.clone(), |change| {
             if change.take(attempt).is_some() {
                 return None;
             }
-            Some(if change.is_done() { Acquisition::Done } else { Acquisition::Busy })
+            Some(if change.is_done() { AcquireReply::Done } else { AcquireReply::Busy })
         })
     }
 

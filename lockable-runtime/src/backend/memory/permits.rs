@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Memory;
 use super::change::{Change, HandOff};
 use super::state::State;
-use crate::backend::{Acquisition, Attempt, Enqueued, Release, Remaining};
+use crate::backend::{AcquireReply, Attempt, Enqueued, Release, Remaining};
 use crate::types::clock::tokio_time;
 
 /// The permits that an attempt may have.
@@ -16,7 +16,7 @@ struct FreePermits<'a> {
 }
 
 impl Memory {
-    pub(super) fn acquire_permit(&self, attempt: &Arc<Attempt>) -> Acquisition {
+    pub(super) fn acquire_permit(&self, attempt: &Arc<Attempt>) -> AcquireReply {
         attempt.mark_sent(tokio_time());
         let found = self.permits(attempt, |permits| {
             let own =
@@ -34,12 +34,12 @@ impl Memory {
 
     /// Gives what is free to those in the queue who can be reached, and takes what is left. The attempt does not stay in
     /// the queue.
-    fn acquire_in_turn(&self, attempt: &Arc<Attempt>) -> Acquisition {
+    fn acquire_in_turn(&self, attempt: &Arc<Attempt>) -> AcquireReply {
         let Enqueued::Granted(grant) = self.enqueue_for_permit(attempt) else {
             self.leave_permits(attempt);
-            return Acquisition::Busy;
+            return AcquireReply::Busy;
         };
-        Acquisition::Granted(grant)
+        AcquireReply::Granted(grant)
     }
 
     pub(super) fn enqueue_for_permit(&self, attempt: &Arc<Attempt>) -> Enqueued {
@@ -101,13 +101,13 @@ impl FreePermits<'_> {
     }
 
     /// All are taken, maybe by a pause, which the first shows.
-    fn busy(&mut self) -> Acquisition {
+    fn busy(&mut self) -> AcquireReply {
         let attempt = self.attempt;
         self.find(|permit| {
             permit.mark_busy(attempt);
             Some(())
         });
-        Acquisition::Busy
+        AcquireReply::Busy
     }
 
     /// All are taken: the attempt waits for the first that becomes free.

@@ -12,7 +12,7 @@ use super::wire::permits::Asker;
 use super::wire::script::{self, ScriptCall};
 use super::{Redis, fault};
 use crate::backend::{
-    Acquisition, Attempt, Backend, Enqueued, Environment as _, Epoch, Fault, Grant, Release,
+    AcquireReply, Attempt, Backend, Enqueued, Environment as _, Epoch, Fault, Grant, Release,
     Remaining, Renewal, Renewed, Reply,
 };
 use crate::types::clock::boot_time;
@@ -21,14 +21,14 @@ use crate::types::owner::Held;
 use crate::types::slot::Slot;
 
 impl Backend for Redis {
-    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<AcquireReply> {
         let this = self.clone();
         Box::pin(async move {
             let Ran { found, epoch, .. } =
                 this.router.run(attempt.slot, &AcquireVerb(&attempt)).await?;
             match found {
-                Acquisition::Granted(grant) => {
-                    this.confirmed(attempt, grant, epoch).await.map(Acquisition::Granted)
+                AcquireReply::Granted(grant) => {
+                    this.confirmed(attempt, grant, epoch).await.map(AcquireReply::Granted)
                 }
                 found => Ok(found),
             }
@@ -156,25 +156,25 @@ impl Redis {
 struct AcquireVerb<'a>(&'a Attempt);
 
 impl Request for AcquireVerb<'_> {
-    type Found = Acquisition;
+    type Found = AcquireReply;
 
-    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<Acquisition, Failed> {
+    async fn send(&self, connection: &Arc<Connection>, _: bool) -> Result<AcquireReply, Failed> {
         acquire(connection, self.0).await
     }
 
     /// Permits are tried one after the other.
-    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Acquisition, Failed> {
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<AcquireReply, Failed> {
         if self.0.local_permit.is_none() {
             return Ok(router.acquire_in_parts(self.0).await?);
         }
         self.0.mark_sent(boot_time());
         for attempt in own_first(router, self.0).await? {
             let found = router.acquire_in_parts(&attempt).await?;
-            if let Acquisition::Granted(grant) = found {
-                return Ok(Acquisition::Granted(grant.of_permit(Some(attempt.key.clone()))));
+            if let AcquireReply::Granted(grant) = found {
+                return Ok(AcquireReply::Granted(grant.of_permit(Some(attempt.key.clone()))));
             }
         }
-        Ok(Acquisition::Busy)
+        Ok(AcquireReply::Busy)
     }
 }
 

@@ -344,7 +344,7 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
-    use crate::backend::{Acquisition, Attempt, Slow};
+    use crate::backend::{AcquireReply, Attempt, Slow};
     use crate::background::background;
     use crate::types::clock::{skip, timer_on, tokio_time};
     use crate::types::key::LockKey;
@@ -380,7 +380,7 @@ mod tests {
         let context = BackendContext::new(backend, Duration::from_secs(1), Reporting::default());
         let (context, attempt) = (Arc::new(context), attempt("k", 3_000));
         let granted = context.backend.try_acquire(Arc::clone(&attempt)).await.unwrap();
-        assert!(matches!(granted, Acquisition::Granted(_)));
+        assert!(matches!(granted, AcquireReply::Granted(_)));
         let lease = lease(&context, &attempt, true);
         let patience = schedule::patience(lease.ttl(), context.command_deadline);
         slow.renewal_takes.store(900, Relaxed);
@@ -404,7 +404,7 @@ mod tests {
         let mut leases = Vec::new();
         for attempt in &attempts {
             let granted = context.backend.try_acquire(Arc::clone(attempt)).await.unwrap();
-            assert!(matches!(granted, Acquisition::Granted(_)));
+            assert!(matches!(granted, AcquireReply::Granted(_)));
             let lease = lease(&context, attempt, true);
             task.schedule_new(&lease, schedule::due(tokio_time(), lease.ttl()));
             leases.push(lease);

@@ -7,7 +7,7 @@ use super::busy::Busy;
 use super::gate::Gate;
 use super::warners::Warners;
 use crate::backend::{
-    Acquisition, Attempt, BackendContext, Fault, Grant, Outcome, Query, Renewed, Reserved,
+    AcquireReply, Attempt, BackendContext, Fault, Grant, Outcome, Query, Renewed, Reserved,
 };
 use crate::hold::guard::LockGuard;
 use crate::lease::Lease;
@@ -115,15 +115,15 @@ impl Acquirer {
         };
         let attempt = Arc::new(attempt.labeled(options.label));
         match RunningTry::new(self, &attempt).answer().await {
-            Ok(Acquisition::Done) if options.once.is_some() => {
+            Ok(AcquireReply::Done) if options.once.is_some() => {
                 entry.ends(LastReply::Busy);
                 Err(LockError::done(attempt.key.as_str(), "", ""))
             }
-            Ok(Acquisition::Busy | Acquisition::Done) => {
+            Ok(AcquireReply::Busy | AcquireReply::Done) => {
                 let busy = self.busy(attempt.key.clone(), attempt.obstacle(), options).await;
                 Ok(TryReply::Busy(busy, entry))
             }
-            Ok(Acquisition::Granted(grant)) => {
+            Ok(AcquireReply::Granted(grant)) => {
                 let attempt = match grant.permit() {
                     None => attempt,
                     Some(permit) => {
@@ -177,8 +177,8 @@ impl Acquirer {
         let attempt = Attempt::owned(key.clone(), options.ttl, owner).labeled(options.label);
         let attempt = Arc::new(attempt);
         match RunningTry::of_ticket(self, ticket, &attempt).answer().await {
-            Ok(Acquisition::Granted(grant)) => self.granted(&grant, attempt, options, entry),
-            Ok(Acquisition::Busy | Acquisition::Done) => {
+            Ok(AcquireReply::Granted(grant)) => self.granted(&grant, attempt, options, entry),
+            Ok(AcquireReply::Busy | AcquireReply::Done) => {
                 Err(LockError::lost(key.as_str(), REDEEMED)
                     .advise("try again later, because that holder may die")
                     .with_taken(true))
@@ -244,7 +244,7 @@ const LOOK: &str = "acquire the lock by its key, and look whether the work is do
 struct RunningTry<'a> {
     acquirer: &'a Acquirer,
     attempt: &'a Arc<Attempt>,
-    query: Query<'a, Acquisition>,
+    query: Query<'a, AcquireReply>,
 }
 
 impl<'a> RunningTry<'a> {
@@ -269,9 +269,9 @@ impl<'a> RunningTry<'a> {
                     let counted = counted.await?;
                     let fence = Reserved::single(counted.min(fencing_token.into()));
                     let sent = redeeming.sent_at().unwrap_or_default();
-                    Ok(Acquisition::Granted(Grant::answered(&redeeming, fence, sent)))
+                    Ok(AcquireReply::Granted(Grant::answered(&redeeming, fence, sent)))
                 }
-                Renewed::Taken => Ok(Acquisition::Busy),
+                Renewed::Taken => Ok(AcquireReply::Busy),
                 Renewed::Absent => {
                     let fault = Fault::new(LockErrorKind::Lost, OVER).advise(LOOK);
                     Err(Fault { proves_absence: true, ..fault })
@@ -282,7 +282,7 @@ impl<'a> RunningTry<'a> {
         Self { acquirer, attempt, query }
     }
 
-    async fn answer(mut self) -> Result<Acquisition, Fault> {
+    async fn answer(mut self) -> Result<AcquireReply, Fault> {
         let answer = self.query.answer_once_sent(self.attempt).await;
         self.acquirer.context.count(&self.attempt.key, Outcome::from(&answer));
         let is_unsure = answer.as_ref().is_err_and(|fault| !fault.proves_absence);

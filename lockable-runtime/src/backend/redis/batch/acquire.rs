@@ -13,7 +13,7 @@ use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::permits::{Asker, Found};
 use crate::backend::redis::wire::script::{self, FenceCount, ScriptCall};
-use crate::backend::{Acquisition, Attempt, Enqueued, Fault, Grant, Reserved};
+use crate::backend::{AcquireReply, Attempt, Enqueued, Fault, Grant, Reserved};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
@@ -25,7 +25,7 @@ use crate::types::slot::Slot;
 pub(crate) async fn acquire(
     connection: &Arc<Connection>,
     attempt: &Attempt,
-) -> Result<Acquisition, Failed> {
+) -> Result<AcquireReply, Failed> {
     let now = boot_time();
     let since = attempt.mark_sent(now);
     let fences = &connection.fences;
@@ -57,7 +57,7 @@ pub(crate) async fn acquire(
             return Err(failed);
         }
         return taken.map(|taken| {
-            if matches!(taken, Taken::Done) { Acquisition::Done } else { Acquisition::Busy }
+            if matches!(taken, Taken::Done) { AcquireReply::Done } else { AcquireReply::Busy }
         });
     };
     if is_lost || is_refused {
@@ -77,8 +77,8 @@ fn take(connection: &Connection, attempt: &Attempt) -> Cmd {
 
 /// Gives what is free to those in the queue who can be reached, and takes what is left. The attempt does not stay in the
 /// queue.
-async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Failed> {
-    let Some(asker) = Asker::of(attempt) else { return Ok(Acquisition::Busy) };
+async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<AcquireReply, Failed> {
+    let Some(asker) = Asker::of(attempt) else { return Ok(AcquireReply::Busy) };
     let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt);
     let found = connection
         .run(asker.enqueue(&connection.names))
@@ -86,7 +86,7 @@ async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<Acqu
         .map_err(|failed| failed.map(words))?;
     let (Enqueued::Granted(fence), permit) = found else {
         connection.run(asker.leave(&connection.names)).await?;
-        return Ok(Acquisition::Busy);
+        return Ok(AcquireReply::Busy);
     };
     Ok(granted(attempt, fence, permit))
 }
@@ -96,10 +96,10 @@ async fn seed_after(
     connection: &Connection,
     attempt: &Attempt,
     number: u8,
-) -> Result<Acquisition, Failed> {
+) -> Result<AcquireReply, Failed> {
     let held = permit(attempt, number).map(|permit| attempt.with_permit(permit));
     let seeded = seed_alone(connection, held.as_deref().unwrap_or(attempt)).await?;
-    Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(attempt, token, number)))
+    Ok(seeded.map_or(AcquireReply::Busy, |token| granted_at(attempt, token, number)))
 }
 
 /// Which fence counters to seed together with the attempt's; none where the keys of a script have to be in one slot.
@@ -182,14 +182,14 @@ impl Taken {
     }
 }
 
-fn granted_at(attempt: &Attempt, token: u64, number: u8) -> Acquisition {
+fn granted_at(attempt: &Attempt, token: u64, number: u8) -> AcquireReply {
     granted(attempt, Reserved::single(token), permit(attempt, number))
 }
 
 /// A request that was sent again may have found what the first one took, so the first one counts.
-fn granted(attempt: &Attempt, fence: Reserved, permit: Option<LockKey>) -> Acquisition {
+fn granted(attempt: &Attempt, fence: Reserved, permit: Option<LockKey>) -> AcquireReply {
     let grant = Grant::answered(attempt, fence, attempt.sent_at().unwrap_or_default());
-    Acquisition::Granted(grant.of_permit(permit))
+    AcquireReply::Granted(grant.of_permit(permit))
 }
 
 /// The permit of this number, where the attempt wants any.

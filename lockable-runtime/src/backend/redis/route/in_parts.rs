@@ -16,7 +16,7 @@ use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::{Failed, Meaning};
 use crate::backend::redis::wire::script::{self, Names, Read, ScriptCall};
 use crate::backend::{
-    Acquisition, Attempt, Enqueued, Fault, Grant, Release, Remaining, Renewal, Renewed, Reserved,
+    AcquireReply, Attempt, Enqueued, Fault, Grant, Release, Remaining, Renewal, Renewed, Reserved,
 };
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
@@ -26,16 +26,16 @@ use crate::types::slot::Slot;
 impl Router {
     /// The lock first, and then its fencing token: it is counted while the lock is held, which the last check
     /// shows.
-    pub(crate) async fn acquire_in_parts(&self, attempt: &Attempt) -> Result<Acquisition, Fault> {
+    pub(crate) async fn acquire_in_parts(&self, attempt: &Attempt) -> Result<AcquireReply, Fault> {
         match self.set(attempt).await? {
             Locked::Own => {}
-            Locked::Busy => return Ok(Acquisition::Busy),
-            Locked::Done => return Ok(Acquisition::Done),
+            Locked::Busy => return Ok(AcquireReply::Busy),
+            Locked::Done => return Ok(AcquireReply::Done),
         }
         let fence = Reserved::single(self.count(attempt).await?);
         let grant = Grant::answered(attempt, fence, attempt.sent_at().unwrap_or_default());
         let is_own = self.is_own(attempt).await?;
-        Ok(if is_own { Acquisition::Granted(grant) } else { Acquisition::Busy })
+        Ok(if is_own { AcquireReply::Granted(grant) } else { AcquireReply::Busy })
     }
 
     /// Acquires the lock, or waits in no queue: the call tries again within a second.
