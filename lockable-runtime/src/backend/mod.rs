@@ -156,7 +156,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
     fn check(&self, prefix: &str, role: Role) -> Checkup;
 }
 
-/// What an attempt found.
+/// The backend's reply to an attempt.
 pub(crate) enum AcquireReply {
     Granted(Grant),
     /// Another holder has it.
