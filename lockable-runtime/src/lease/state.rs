@@ -2,10 +2,11 @@
 //!
 //! A lease is valid until the moment when its last answered request was sent, plus its TTL, less an allowance for the
 //! drift of clocks: so it ends here before it does in the backend. Only the answer to a renewal moves that deadline, and
-//! only forwards. `max_hold` is a second deadline, which nothing moves. A lease ends once, by the first of these: its
-//! release, a deadline, an operator, or an answer that the lock is another holder's or no one's. Whatever is learned later
-//! changes nothing, because the body may have stopped for it. The guard reads the status right before each poll of the
-//! body, and stops the body where the lock is not held.
+//! only forwards. `max_hold` is a second deadline, which no renewal moves. A lease ends once: by its
+//! release, or by a loss, which is a deadline that has passed, an operator's force, or an answer that the lock is another
+//! holder's or no one's. Nothing that is learned later changes that, because the body may have stopped. A request to stop
+//! and the end of `max_hold` are no such end: the body stops, and its lock is held until the release. The guard reads the
+//! status right before each poll of the body, and stops the body where the lock is not held.
 //!
 //! See "What makes a lease lost?" in DESIGN.md.
 //! See "What has to be believed, and what does a lease promise then?" in DESIGN.md.
@@ -26,7 +27,7 @@ use crate::types::reason::Reason;
 pub(crate) struct LeaseState {
     /// From when on the deadline counts: the sending of the request that set it.
     pub(super) counted_from: Moment,
-    /// When the request was sent by whose answer the backend confirmed the lease last.
+    /// When the latest request was sent whose reply confirmed that the lock is held.
     confirmed_at: Moment,
     /// The holder's own deadline. Only an answered renewal moves it, and only forwards.
     valid_until: Moment,
@@ -36,7 +37,7 @@ pub(crate) struct LeaseState {
     is_revoked: bool,
     /// Why an operator did that, or took the lock away.
     pub(super) reason: Option<Reason>,
-    /// Whether the lock may be a ticket's by now: then the results of renewals are ignored.
+    /// Whether the lock may have been transferred to a ticket: then a refused renewal is no loss.
     pub(super) is_passing: bool,
     /// Lost or released, once it is.
     end: Option<Status>,

@@ -111,7 +111,7 @@ impl Worker {
             if options.wait == Wait::Never && acquirer.leases(&key).iter().any(Lease::is_held) {
                 world.count("tries of a held lock");
             }
-            if options.wait.can_wait() && acquirer.waiting(&key) == 0 && acquirer.asking(&key) > 0 {
+            if options.wait.can_wait() && acquirer.waiting(&key) == 0 && acquirer.trying(&key) > 0 {
                 world.count("calls behind a try");
             }
             let tried = G::acquire(acquirer, keys, options.clone()).await;

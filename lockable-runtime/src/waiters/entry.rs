@@ -39,8 +39,8 @@ impl Entry {
     }
 
     /// The call asks from now on, and waited before.
-    pub(crate) fn asks(&mut self) {
-        self.change(EntryRole::Asks, LastReply::Nothing, |entries| entries.asking += 1);
+    pub(crate) fn tries(&mut self) {
+        self.change(EntryRole::Tries, LastReply::Nothing, |entries| entries.trying += 1);
     }
 
     /// The call waits from now on: it has asked, and another holder has the lock.
@@ -62,10 +62,10 @@ impl Entry {
         self.change(EntryRole::Holds, LastReply::Busy, |entries| entries.push(held));
     }
 
-    /// The lock that it is about is known by now: a permit: the one that its local permit led to.
+    /// Moves the entry from the local permit to the permit itself, which is known by now.
     pub(crate) fn moves(&mut self, permit: &LockKey) {
         self.change(EntryRole::IsOver, LastReply::Busy, |_| {});
-        self.at = self.lines.table.at(&LineKey::Lock(permit.clone()));
+        self.at = self.lines.table.new_id(&LineKey::Lock(permit.clone()));
     }
 
     /// The lease that the call holds is renewed no more.
@@ -79,7 +79,7 @@ impl Entry {
         Self::new(&self.lines, self.at, role)
     }
 
-    /// Changes the role, and wakes the calls that waited for the outcome of this one's try.
+    /// Changes the role, and notifies the line that waits for the outcome of this call's try, if one does.
     fn change(&mut self, role: EntryRole, last_reply: LastReply, begin: impl FnOnce(&mut Entries)) {
         let from = mem::replace(&mut self.role, role);
         let Left { held, awaited } = self.lines.table.change(self.at, |entries| {

@@ -177,7 +177,7 @@ impl Lines {
 
     /// The line that waits as this attempt: a permit is called by its name, and its line is that of a local permit.
     fn line_of(&self, key: &LockKey, owner: &OwnerToken) -> LineKey {
-        let waits = |line: &Line<Answer>| line.place() == Some(owner);
+        let waits = |line: &Line<Answer>| line.queued_owner() == Some(owner);
         let local_permit = PermitsKey::of_permit(key)
             .and_then(|_| self.worklist.look(|agenda| agenda.key_of(waits).cloned()));
         local_permit.unwrap_or_else(|| LineKey::Lock(key.clone()))

@@ -19,7 +19,7 @@ use crate::types::owner::Held;
 pub(crate) use self::entry::Entry;
 pub(crate) use self::line::{Granted, LastReply, RECHECK_INTERVAL};
 pub(crate) use self::lines::Lines;
-pub(crate) use self::table::Way;
+pub(crate) use self::table::Admission;
 pub(crate) use self::turn::Turn;
 
 mod entry;
@@ -32,25 +32,30 @@ mod turn;
 
 impl Lines {
     /// A call comes, which waits as it says.
-    pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wait: Wait, now: Moment) -> (Way, Entry) {
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        key: &LockKey,
+        wait: Wait,
+        now: Moment,
+    ) -> (Admission, Entry) {
         let (way, at) = self.table.enter(key, wait, now);
         let role = match way {
-            Way::Asks => EntryRole::Asks,
-            Way::Joins { .. } => EntryRole::Waits,
-            Way::IsBusy => EntryRole::IsOver,
+            Admission::Tries => EntryRole::Tries,
+            Admission::Joins { .. } => EntryRole::Waits,
+            Admission::IsBusy => EntryRole::IsOver,
         };
         (way, Entry::new(self, at, role))
     }
 
     /// A call comes that waits for no other of its locker: it is alone with its local permit, or has a ticket.
     pub(crate) fn enter_alone(self: &Arc<Self>, line: &LineKey) -> Entry {
-        Entry::new(self, self.table.at(line), EntryRole::IsOver)
+        Entry::new(self, self.table.new_id(line), EntryRole::IsOver)
     }
 
     /// How many calls ask for this lock now.
     #[cfg(test)]
-    pub(crate) fn asking(&self, key: &LockKey) -> usize {
-        self.table.asking(key)
+    pub(crate) fn trying(&self, key: &LockKey) -> usize {
+        self.table.trying(key)
     }
 
     /// How many wait for this lock already; a newcomer goes behind them.

@@ -59,12 +59,12 @@ pub(super) struct EntryId {
 /// Where two keys share a hash, the counts are too high, which costs one try. Leases are compared by key.
 #[derive(Default)]
 pub(super) struct Entries {
-    pub(super) asking: usize,
+    pub(super) trying: usize,
     pub(super) waiting: usize,
     /// The line that waits until one of those that ask has ended.
     awaited: Option<LineKey>,
     held: Option<HeldEntry>,
-    /// There are others while the loss of one is not known to its guard.
+    /// More than one lease only while the guard of a lost one does not know of the loss.
     others: Vec<HeldEntry>,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Left {
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryRole {
-    Asks,
+    Tries,
     Waits,
     Holds,
     IsOver,
@@ -96,9 +96,9 @@ pub(super) enum EntryRole {
 
 /// What a new call is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Admission {
     /// It asks for the lock.
-    Asks,
+    Tries,
     /// It waits behind other calls of its locker, and asks nothing itself.
     Joins {
         /// Whether none of those waits.
@@ -110,21 +110,21 @@ pub(crate) enum Way {
 }
 
 impl Table {
-    /// A call comes, which waits as it says.
-    pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Way, EntryId) {
+    /// Adds the entry of a new call with this wait limit, and says whether the call tries, joins its line or is busy.
+    pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Admission, EntryId) {
         let hash = self.hasher.hash_one(key);
         let mut part = self.part(hash);
         part.next_number += 1;
         let at = EntryId { hash, number: part.next_number };
-        let way = match part.of_keys.entry(hash) {
+        let admission = match part.of_keys.entry(hash) {
             Entry::Occupied(mut entries) => entries.get_mut().enter(key, wait, now),
             Entry::Vacant(entries) => entries.insert(Entries::default()).enter(key, wait, now),
         };
-        (way, at)
+        (admission, at)
     }
 
-    /// Where a new entry in the lock of this line is, or of its local permit.
-    pub(super) fn at(&self, line_key: &LineKey) -> EntryId {
+    /// Makes the id of a new entry under the key of this line.
+    pub(super) fn new_id(&self, line_key: &LineKey) -> EntryId {
         let hash = match line_key {
             LineKey::Lock(key) => self.hasher.hash_one(key),
             LineKey::LocalPermit(local_permit) => self.hasher.hash_one(local_permit),
@@ -176,9 +176,9 @@ impl Table {
 
     /// How many calls ask for this lock now.
     #[cfg(test)]
-    pub(super) fn asking(&self, key: &LockKey) -> usize {
+    pub(super) fn trying(&self, key: &LockKey) -> usize {
         let hash = self.hasher.hash_one(key);
-        self.part(hash).of_keys.get(&hash).map_or(0, |entries| entries.asking)
+        self.part(hash).of_keys.get(&hash).map_or(0, |entries| entries.trying)
     }
 
     /// Every lease, in any order, and whether it is renewed or checked some time.
@@ -202,36 +202,38 @@ impl Table {
     }
 }
 
-impl TablePart {}
-
 impl Entries {
-    fn enter(&mut self, key: &LockKey, wait: Wait, now: Moment) -> Way {
-        let way = self.way(key, wait, now);
-        match way {
-            Way::Asks => self.asking += 1,
-            Way::Joins { .. } => self.waiting += 1,
-            Way::IsBusy => {}
+    fn enter(&mut self, key: &LockKey, wait: Wait, now: Moment) -> Admission {
+        let admission = self.admission(key, wait, now);
+        match admission {
+            Admission::Tries => self.trying += 1,
+            Admission::Joins { .. } => self.waiting += 1,
+            Admission::IsBusy => {}
         }
-        way
+        admission
     }
 
-    fn way(&self, key: &LockKey, wait: Wait, now: Moment) -> Way {
+    fn admission(&self, key: &LockKey, wait: Wait, now: Moment) -> Admission {
         let is_confirmed = |lease: &Lease| lease.is_confirmed(now, RECHECK_INTERVAL);
         let is_first = self.waiting == 0;
-        let is_alone = is_first && self.asking == 0;
+        let is_alone = is_first && self.trying == 0;
         if wait.can_wait() {
             let asks = is_alone && !self.is_held(key, now);
-            return if asks { Way::Asks } else { Way::Joins { is_first } };
+            return if asks { Admission::Tries } else { Admission::Joins { is_first } };
         }
         // A call whose limit is zero would have to wait for those.
         let waits = wait != Wait::Never && !is_alone;
-        if waits || self.leases(key).any(is_confirmed) { Way::IsBusy } else { Way::Asks }
+        if waits || self.leases(key).any(is_confirmed) {
+            Admission::IsBusy
+        } else {
+            Admission::Tries
+        }
     }
 
     /// Whether the first call of a line waits for a try of another call, and nothing is known of the lock. The
     /// end of that try is notified.
     pub(super) fn awaits_try(&mut self, line: &LineKey, now: Moment) -> bool {
-        let awaits = self.asking > 0 && !self.is_held(line.key(), now);
+        let awaits = self.trying > 0 && !self.is_held(line.key(), now);
         if awaits && self.awaited.is_none() {
             self.awaited = Some(line.clone());
         }
@@ -247,8 +249,8 @@ impl Entries {
     pub(super) fn leave(&mut self, role: EntryRole, number: u64) -> Left {
         let mut left = Left::default();
         match role {
-            EntryRole::Asks => {
-                self.asking -= 1;
+            EntryRole::Tries => {
+                self.trying -= 1;
                 left.awaited = self.awaited.take();
             }
             EntryRole::Waits => self.waiting -= 1,
@@ -298,7 +300,7 @@ impl Entries {
     }
 
     fn is_empty(&self) -> bool {
-        self.asking == 0 && self.waiting == 0 && self.held().next().is_none()
+        self.trying == 0 && self.waiting == 0 && self.held().next().is_none()
     }
 }
 

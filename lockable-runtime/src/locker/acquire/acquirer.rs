@@ -73,8 +73,8 @@ impl Acquirer {
 
     /// How many calls ask for this lock.
     #[cfg(test)]
-    pub(crate) fn asking(&self, key: &LockKey) -> usize {
-        self.waiters.asking(key)
+    pub(crate) fn trying(&self, key: &LockKey) -> usize {
+        self.waiters.trying(key)
     }
 
     /// How many releases, and places in queues that are given up, wait in the background.

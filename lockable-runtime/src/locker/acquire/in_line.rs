@@ -88,7 +88,7 @@ impl<'a> InLine<'a> {
     /// The first try of a call that counted on those in line, who have no reply yet.
     async fn try_at_limit(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
         let mut entry = self.entry.take();
-        entry.asks();
+        entry.tries();
         // Boxed, because every call that waits has the space for this and hardly one needs it.
         let OneCall { acquirer, options, .. } = self.call;
         let ask = acquirer.ask(self.line.key().clone(), self.line.local_permit(), options, entry);
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::locker::Locker;
     use crate::types::options::Wait;
-    use crate::waiters::Way;
+    use crate::waiters::Admission;
 
     /// Method: another call has asked, and its answer does not come.
     #[tokio::test(start_paused = true)]
@@ -198,7 +198,7 @@ mod tests {
         let key = guard.lease().key().clone();
         guard.release().await.unwrap();
         let (acquirer, now) = (locker.acquirer(), locker.context().backend.now());
-        let (Way::Asks, _asks) = acquirer.waiters.enter(&key, Wait::Forever, now) else {
+        let (Admission::Tries, _asks) = acquirer.waiters.enter(&key, Wait::Forever, now) else {
             unreachable!("no other call is there")
         };
         let limit = Duration::from_millis(100);

@@ -20,7 +20,7 @@ use crate::types::key::LockKey;
 use crate::types::line_key::LineKey;
 use crate::types::options::Options;
 use crate::types::permit::Permits;
-use crate::waiters::{LastReply, Way};
+use crate::waiters::{Admission, LastReply};
 
 mod acquirer;
 mod busy;
@@ -85,7 +85,7 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
     acquirer.gate.check(&key)?;
     let (mut is_known, mut obstacle) = (false, None);
     let (key, entry, has_tried) = match acquirer.waiters.enter(&key, options.wait, start) {
-        (Way::IsBusy, _) => {
+        (Admission::IsBusy, _) => {
             acquirer.staged(&key)?;
             acquirer.context.count(&key, Outcome::Busy);
             let line = LineKey::Lock(key.clone());
@@ -93,14 +93,14 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
                 Busy::new(key, acquirer.waiters.obstacle(&line), &acquirer.context.reporting);
             return call.busy(found);
         }
-        (Way::Joins { is_first }, entry) => {
+        (Admission::Joins { is_first }, entry) => {
             if is_first {
                 acquirer.staged(&key)?;
             }
             acquirer.context.count(&key, Outcome::Busy);
             (key, entry, false)
         }
-        (Way::Asks, entry) => match acquirer.ask(key, None, options, entry).await? {
+        (Admission::Tries, entry) => match acquirer.ask(key, None, options, entry).await? {
             TryReply::Granted(guard) => return Ok(Tried::Granted(guard)),
             TryReply::Busy(found, mut entry) if options.wait.can_wait() => {
                 is_known = found.log_obstacle(options);

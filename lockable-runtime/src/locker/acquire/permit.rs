@@ -96,7 +96,7 @@ async fn in_line(
     let line_key = LineKey::LocalPermit(Arc::new(local_permit));
     let mut entry = acquirer.waiters.enter_alone(&line_key);
     if asks {
-        entry.asks();
+        entry.tries();
         match acquirer.ask(line_key.key().clone(), line_key.local_permit(), options, entry).await? {
             TryReply::Granted(guard) => return Ok(Tried::Granted(guard)),
             TryReply::Busy(found, entry) if !options.wait.can_wait() => {

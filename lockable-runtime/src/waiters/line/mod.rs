@@ -11,9 +11,9 @@
 //!
 //! | state | begins | ends |
 //! |---|---|---|
-//! | place | `came_due`, `ending`: the line asks, and again when it is `woken` | it is granted, or no call waits |
+//! | queued | `came_due`: a query queues it; `ending`: a release does. It queries again when it is `woken` | it is granted, or no call waits |
 //! | turn | `answered`: the first call has it, and after `passed` the next | `released`, `lost`, `deferred`, `returned` |
-//! | leftover | a place or turn ends while a query about it is under way | that was answered, or given up |
+//! | leftover | it is no longer queued, or its turn ends, while a query about it is under way | that was answered, or given up |
 
 use std::collections::VecDeque;
 use std::mem;
@@ -32,8 +32,8 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-/// A line asks by itself after this long, whether or not the wake-up it waits for is lost: before a
-/// turn that is kept for it ends, which is after a second.
+/// How often a line that waits queries without a wake-up. A hand-off reserves the lock for a second, so a lost wake-up
+/// does not cost the line its reservation.
 ///
 /// See "What if a wake-up is lost?" in DESIGN.md.
 pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
@@ -50,14 +50,14 @@ pub(crate) struct Line<C> {
     /// There is one only while a call waits.
     place: Option<QueueEntry>,
     turn: Option<LineTurn>,
-    /// What is neither, and has a query under way.
+    /// Attempts that are no longer queued and have no turn, but have a query under way.
     leftovers: Vec<QueueEntry>,
     pub(super) last_reply: LastReply,
     /// Whether the backend has ever answered this line, or a call that joined it.
     was_answered: bool,
     /// Since when the backend has not answered.
     failing_since: Option<Moment>,
-    /// When the line asks by itself, where the last event has changed that.
+    /// The new moment of the next query without a wake-up, where the last event has set one; `None` keeps the last.
     pub(super) due: Option<Moment>,
 }
 
@@ -67,8 +67,8 @@ impl<C> Line<C> {
         self.waiting.len()
     }
 
-    /// Whose turn this line waits for.
-    pub(crate) fn place(&self) -> Option<&OwnerToken> {
+    /// The owner token under which this line is queued.
+    pub(crate) fn queued_owner(&self) -> Option<&OwnerToken> {
         self.place.as_ref().map(|place| &place.attempt.owner)
     }
 
@@ -125,7 +125,7 @@ impl<C> Line<C> {
     /// A call has this reply about the lock.
     fn hears(&mut self, last_reply: LastReply) {
         match last_reply {
-            LastReply::Busy => self.answers(),
+            LastReply::Busy => self.was_reached(),
             LastReply::Fault(_) => self.last_reply = last_reply,
             LastReply::Nothing => {}
         }
@@ -198,7 +198,7 @@ impl<C> Line<C> {
             }
             Enqueued::Queued(_) | Enqueued::Done(_) => {}
         }
-        self.answers();
+        self.was_reached();
         match answer {
             _ if is_leftover => Actions::withdraw(attempt),
             Enqueued::Done(_) if self.waits_as(attempt) => self.done(),
@@ -206,7 +206,7 @@ impl<C> Line<C> {
         }
     }
 
-    /// A `once` call ended well: those that wait to do the same need not any more, and the others wait on.
+    /// A `once` call ended well: the calls with `once` that wait are refused as done, and the others continue to wait.
     fn done(&mut self) -> Actions<C> {
         let (ended, waiting) = mem::take(&mut self.waiting).into_iter().partition(|it| it.is_once);
         self.waiting = waiting;
@@ -216,8 +216,7 @@ impl<C> Line<C> {
 
     /// A query brought no answer in time, or an error. The line asks again, unless that lasts.
     ///
-    /// The first query of a line that joined without a try takes the place of that, and ends the calls as a
-    /// try would.
+    /// If no call of the line has tried, its first query counts as the try: if it fails, the calls fail at once.
     pub(crate) fn failed(
         &mut self,
         attempt: Option<&Arc<Attempt>>,
@@ -250,7 +249,8 @@ impl<C> Line<C> {
         self.close(Actions { deliver, ..Actions::default() })
     }
 
-    /// The release of this attempt begins; says what goes with it.
+    /// The release of this attempt begins. Returns what is sent with it: the line's next attempt, which the same script
+    /// queues.
     ///
     /// The turn is over when the release was answered. A query about it may have no answer until then:
     /// 1. the query is sent, and is slow;
@@ -355,7 +355,7 @@ impl<C> Line<C> {
             return Actions::give_back(&place.attempt);
         };
         place.attempt.mark_turn();
-        self.answers();
+        self.was_reached();
         self.due = Some(now.after(RECHECK_INTERVAL));
         let turn = LineTurn::new(place, grant, &first, now);
         let deliver = Some((first.answer, turn.granted()));
@@ -412,8 +412,8 @@ impl<C> Line<C> {
         is_leftover
     }
 
-    /// The backend answers: another holder has the lock, or this line.
-    fn answers(&mut self) {
+    /// The backend has answered: another holder has the lock, or this line. The time of its failures is over.
+    fn was_reached(&mut self) {
         self.last_reply = LastReply::Busy;
         self.was_answered = true;
         self.failing_since = None;

@@ -18,7 +18,7 @@ fn lease(key: &LockKey) -> Lease {
 }
 
 impl Table {
-    fn enters(&self, wait: Wait) -> (Way, EntryId) {
+    fn enters(&self, wait: Wait) -> (Admission, EntryId) {
         self.enter(&KEY, wait, tokio_time())
     }
 
@@ -27,7 +27,7 @@ impl Table {
         let (lease, at) = (lease(key), self.enter(key, Wait::Never, tokio_time()).1);
         let held = HeldEntry { number: at.number, lease: lease.clone(), schedule: None };
         drop(self.change(at, |entries| {
-            let left = entries.leave(EntryRole::Asks, at.number);
+            let left = entries.leave(EntryRole::Tries, at.number);
             entries.push(held);
             left
         }));
@@ -52,7 +52,7 @@ fn every_stake_leaves_nothing() {
     assert!(table.leaves(held, EntryRole::Holds).held.is_some());
     let (_, asks) = table.enters(Wait::Never);
     assert!(table.leaves(waits, EntryRole::Waits).held.is_none());
-    assert!(table.leaves(asks, EntryRole::Asks).held.is_none());
+    assert!(table.leaves(asks, EntryRole::Tries).held.is_none());
     assert!(table.is_empty());
 }
 
@@ -67,11 +67,11 @@ fn numbers_rise_in_the_order_of_arrival() {
 async fn a_confirmed_lock_is_busy_for_less_than_a_recheck() {
     let table = Table::default();
     let (held, lease) = table.holds(&KEY);
-    assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
+    assert_eq!(table.enters(Wait::Never).0, Admission::IsBusy);
     tokio::time::advance(Duration::from_millis(799)).await;
-    assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
+    assert_eq!(table.enters(Wait::Never).0, Admission::IsBusy);
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert_eq!(table.enters(Wait::Never).0, Way::Asks);
+    assert_eq!(table.enters(Wait::Never).0, Admission::Tries);
     assert!(lease.is_held());
     table.leaves(held, EntryRole::Holds);
 }
@@ -80,13 +80,13 @@ async fn a_confirmed_lock_is_busy_for_less_than_a_recheck() {
 fn a_lost_or_released_lock_is_not_busy() {
     let table = Table::default();
     let (_, lost) = table.holds(&KEY);
-    assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
+    assert_eq!(table.enters(Wait::Never).0, Admission::IsBusy);
     lost.refused(Loss::Absent);
-    assert_eq!(table.enters(Wait::Never).0, Way::Asks);
+    assert_eq!(table.enters(Wait::Never).0, Admission::Tries);
     let (held, _) = table.holds(&KEY);
-    assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
+    assert_eq!(table.enters(Wait::Never).0, Admission::IsBusy);
     table.leaves(held, EntryRole::Holds);
-    assert_eq!(table.enters(Wait::Never).0, Way::Asks);
+    assert_eq!(table.enters(Wait::Never).0, Admission::Tries);
 }
 
 /// Goal: two locks whose hashes are the same are two locks.
@@ -99,7 +99,7 @@ fn another_lock_of_the_same_hash_is_not_busy() {
     table.change(at, |entries| {
         entries.push(HeldEntry { number: at.number, lease: other, schedule: None });
     });
-    assert_eq!(table.enters(Wait::Never).0, Way::Asks);
+    assert_eq!(table.enters(Wait::Never).0, Admission::Tries);
     assert!(table.leases(&KEY).is_empty());
 }
 
@@ -107,15 +107,15 @@ fn another_lock_of_the_same_hash_is_not_busy() {
 #[test]
 fn a_call_that_waits_joins_the_others() {
     let table = Table::default();
-    let joins = |is_first| Way::Joins { is_first };
+    let joins = |is_first| Admission::Joins { is_first };
     let (way, asks) = table.enters(Wait::Forever);
-    assert_eq!(way, Way::Asks);
-    assert_eq!(table.enters(Wait::Never).0, Way::Asks);
+    assert_eq!(way, Admission::Tries);
+    assert_eq!(table.enters(Wait::Never).0, Admission::Tries);
     let (way, waits) = table.enters(Wait::Forever);
     assert_eq!(way, joins(true));
     assert_eq!(table.enters(Wait::AtMost(Duration::from_nanos(1))).0, joins(false));
     drop(table.leaves(waits, EntryRole::Waits));
-    drop(table.leaves(asks, EntryRole::Asks));
+    drop(table.leaves(asks, EntryRole::Tries));
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,10 +124,10 @@ async fn a_call_that_waits_joins_a_holder_until_its_lease_is_over() {
     let (_held, _) = table.holds(&KEY);
     tokio::time::advance(Duration::from_millis(9_897)).await;
     let (way, waits) = table.enters(Wait::Forever);
-    assert_eq!(way, Way::Joins { is_first: true });
+    assert_eq!(way, Admission::Joins { is_first: true });
     drop(table.leaves(waits, EntryRole::Waits));
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert_eq!(table.enters(Wait::Forever).0, Way::Asks);
+    assert_eq!(table.enters(Wait::Forever).0, Admission::Tries);
 }
 
 #[test]
@@ -135,16 +135,16 @@ fn a_limit_of_zero_is_busy_where_others_are() {
     let table = Table::default();
     let zero = Wait::AtMost(Duration::ZERO);
     let (way, asks) = table.enters(zero);
-    assert_eq!(way, Way::Asks);
-    assert_eq!(table.enters(zero).0, Way::IsBusy);
+    assert_eq!(way, Admission::Tries);
+    assert_eq!(table.enters(zero).0, Admission::IsBusy);
     let (_, waits) = table.enters(Wait::Forever);
-    drop(table.leaves(asks, EntryRole::Asks));
-    assert_eq!(table.enters(zero).0, Way::IsBusy);
+    drop(table.leaves(asks, EntryRole::Tries));
+    assert_eq!(table.enters(zero).0, Admission::IsBusy);
     drop(table.leaves(waits, EntryRole::Waits));
     let (held, _) = table.holds(&KEY);
-    assert_eq!(table.enters(zero).0, Way::IsBusy);
+    assert_eq!(table.enters(zero).0, Admission::IsBusy);
     drop(table.leaves(held, EntryRole::Holds));
-    assert_eq!(table.enters(zero).0, Way::Asks);
+    assert_eq!(table.enters(zero).0, Admission::Tries);
 }
 
 #[test]
@@ -154,11 +154,11 @@ fn the_end_of_a_try_is_noted_once_and_only_where_it_is_awaited() {
     let (_, first) = table.enters(Wait::Never);
     let (_, second) = table.enters(Wait::Never);
     let (_, third) = table.enters(Wait::Never);
-    assert_eq!(table.leaves(first, EntryRole::Asks).awaited, None);
+    assert_eq!(table.leaves(first, EntryRole::Tries).awaited, None);
     let (_, waits) = table.enters(Wait::Forever);
     assert!(awaits(waits));
-    assert_eq!(table.leaves(second, EntryRole::Asks).awaited, Some(LINE));
-    assert_eq!(table.leaves(third, EntryRole::Asks).awaited, None);
+    assert_eq!(table.leaves(second, EntryRole::Tries).awaited, Some(LINE));
+    assert_eq!(table.leaves(third, EntryRole::Tries).awaited, None);
     assert!(!awaits(waits), "no call asks any more");
 }
 
@@ -168,7 +168,7 @@ fn nothing_is_awaited_behind_a_holder() {
     let (_held, _) = table.holds(&KEY);
     let (_, waits) = table.enters(Wait::Forever);
     let awaits = table.change(waits, |entries| {
-        entries.asking += 1;
+        entries.trying += 1;
         entries.awaits_try(&LINE, tokio_time())
     });
     assert!(!awaits);
@@ -181,7 +181,7 @@ fn a_crowd_that_has_gone_leaves_no_capacity() {
     let all: Vec<_> =
         (0..10_000).map(|n| table.enter(&key(n), Wait::Never, tokio_time()).1).collect();
     for at in all {
-        table.leaves(at, EntryRole::Asks);
+        table.leaves(at, EntryRole::Tries);
     }
     for part in &table.parts {
         assert!(part.0.lock().of_keys.capacity() < 4 * SPARE);

@@ -22,12 +22,12 @@ fn entry(waiters: &Arc<Lines>) -> Entry {
 
 fn entry_in(waiters: &Arc<Lines>, key: &LockKey) -> Entry {
     match waiters.enter(key, Wait::Forever, waiters.context.backend.now()) {
-        (Way::Asks, mut entry) => {
+        (Admission::Tries, mut entry) => {
             entry.waits();
             entry
         }
-        (Way::Joins { .. }, entry) => entry,
-        (Way::IsBusy, _) => unreachable!("a call that waits"),
+        (Admission::Joins { .. }, entry) => entry,
+        (Admission::IsBusy, _) => unreachable!("a call that waits"),
     }
 }
 
@@ -101,7 +101,7 @@ async fn a_release_serves_the_next_call_at_once() {
 #[tokio::test(start_paused = true)]
 async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
     let waiters = waiters();
-    let (Way::Asks, mut trying) = waiters.enter(&KEY, Wait::Forever, tokio_time()) else {
+    let (Admission::Tries, mut trying) = waiters.enter(&KEY, Wait::Forever, tokio_time()) else {
         unreachable!("no other call is there")
     };
     let (options, entry) = (Options::default(), entry(&waiters));

@@ -11,7 +11,7 @@ fn a_line_asks_at_once_and_for_one_place() {
     case.joins(1, "second");
     assert_eq!(case.due_in(), None);
     assert!(Arc::ptr_eq(&place, &case.asks(&sent())));
-    assert_eq!(case.line.place(), Some(&place.owner));
+    assert_eq!(case.line.queued_owner(), Some(&place.owner));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_wake_up_of_another_changes_nothing() {
     case.joins(0, "first");
     let place = case.asks(&sent());
     assert!(is_nothing(&case.line.woken(&sent().owner)));
-    assert_eq!(case.line.place(), Some(&place.owner));
+    assert_eq!(case.line.queued_owner(), Some(&place.owner));
 }
 
 /// See [`Line::left`].
