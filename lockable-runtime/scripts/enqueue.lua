@@ -41,7 +41,7 @@ if head and head ~= entry then
 end
 if not owner or owner == token then
   if is_own then
-    -- A server that is full lets a script write what follows this.
+    -- A full server refuses the first write of a script alone, and this one needs no memory.
     redis.call('PEXPIRE', lock, ARGV[2], 'GT')
   end
   local now = now_in_micros()

@@ -2,10 +2,11 @@
 Hands a lock off to the first waiter in its queue that can be reached, or frees it. It is in front of
 the scripts that do so, which call it only where they may end the hold.
 
-An entry of the queue is "<milliseconds> <owner token>": for so long the lock is kept for the waiter, until it asks.
-The digits before the first dot of a token name the channel on which its process listens. The function `publish` is
-defined in front of this text, sends the wake-up, and returns how many listen: when none does, the next waiter has its
-turn. Where this user may not publish, the lock is free and the waiters find it when they ask.
+An entry of the queue is "<milliseconds> <owner token>": so long the lock stays reserved for the waiter, which queries
+within that time. The digits before the first dot of a token name the channel on which its process listens. The function
+`publish` is defined in front of this text, sends the wake-up, and returns the number of subscribers. If that is 0, the
+waiter is dead: its entry is dropped, and the next one is tried. Where this user may not publish, the lock is free, and the
+waiters find it when they query.
 A wake-up is "<owner token>\n<lock key>". It grants nothing: the answer to the waiter's request does.
 
 A grant reserves seventeen fencing tokens, and the answer has the first: so a holder can pass its turn on
@@ -49,7 +50,7 @@ local function reserve(fence, now)
     redis.call('SET', fence, former, 'KEEPTTL')
     return nil, redis.error_reply('ERR no fencing token can follow what is at the fence counter')
   end
-  -- A new one has no end, nor has a counter that started at 1.
+  -- A new counter has no TTL yet, nor has one that `INCR` made.
   if counted < now - 600000000 then
     redis.call('PEXPIRE', fence, '600000', 'NX')
   end
@@ -75,7 +76,7 @@ local function join(queue, entry, life, asks_again_soon)
   end
 end
 
--- Puts a waiter back that cannot be handed the lock now. Its process asks within a second.
+-- Puts a waiter back that cannot be handed the lock now. Its process queries within a second.
 local function put_back(queue, entry)
   redis.pcall('LPUSH', queue, entry)
   redis.pcall('PEXPIRE', queue, '30000', 'NX')
@@ -91,9 +92,9 @@ local function reserve_for_waiters(lock, owner)
   end
 end
 
--- Keeps the lock for the first waiter that a wake-up reaches, starting with this entry, which was taken out of the
--- queue; frees it where there is none. Returns for whom it is kept. The attempt that asks needs no wake-up: its token
--- says that the lock is its turn, and the caller writes that.
+-- Reserves the lock for the first waiter that a wake-up reaches, starting with this entry, which was taken out of the
+-- queue; frees it where there is none. Returns the token of that waiter. The attempt that calls needs no wake-up: where
+-- its own token is returned, the caller writes the lock.
 local function hand_off(lock, fence, queue, own, entry)
   if type(entry) == 'table' and string.sub(entry.err, 1, 9) ~= 'WRONGTYPE' then
     return entry

@@ -17,7 +17,8 @@ Idempotent because a token is never used for two acquisitions.
 ]]
 local lock, fence, queue, entry, successor = KEYS[1], KEYS[2], KEYS[3], ARGV[3], ARGV[4]
 
--- A waiter has marked the token, and the rest sees the token.
+-- A waiter has marked the token: from here on `owner` is the token without the mark. `owner`, `hands_off` and `head`
+-- are those of free.lua.
 if owner ~= ARGV[1] and is_held(owner, ARGV[1]) then
   owner, hands_off = ARGV[1], (ARGV[2] or '0') == '0'
   head = hands_off and redis.pcall('LPOP', queue)
@@ -41,7 +42,7 @@ if type(owner) == 'table' then
 end
 if entry then
   if owner == successor then
-    -- Another release may have kept the lock for it, for a moment only. First, as in enqueue.lua.
+    -- Another release may have reserved the lock for it, for a moment only. This is the first write, as in enqueue.lua.
     redis.call('PEXPIRE', lock, ARGV[6], 'GT')
     local now = now_in_micros()
     local first, failed = reserve(fence, now)
