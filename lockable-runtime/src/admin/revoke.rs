@@ -204,7 +204,7 @@ impl Admin {
         let context = &self.context;
         let key = held.key();
         let taken = match pause {
-            None => context.ask(Slot::of(key), context.backend.force(key.clone(), owner)).await,
+            None => context.request(Slot::of(key), context.backend.force(key.clone(), owner)).await,
             Some(pause) => self.leave_to(pause, &self.text_of(held, owner)?).await,
         };
         taken.map_err(|fault| self.fault(held, fault))
@@ -224,8 +224,9 @@ impl Admin {
         let reason = reason.clone();
         let context = &self.context;
         let slot = Slot::of(&key);
-        let sent =
-            context.ask(slot, context.backend.send(Revocation { verb, owner, key, reason })).await;
+        let sent = context
+            .request(slot, context.backend.send(Revocation { verb, owner, key, reason }))
+            .await;
         sent.map_err(|fault| self.fault(held, fault))
     }
 

@@ -93,12 +93,12 @@ impl BackendContext {
 
     /// When a line asks by itself that is due at that time.
     #[cfg(lockable_internals)]
-    pub(crate) fn asks_at(&self, due: Moment, now: Moment) -> Moment {
+    pub(crate) fn queries_at(&self, due: Moment, now: Moment) -> Moment {
         if due > now { due.after(self.recheck_delay) } else { due }
     }
 
     /// The answer about a lock of this slot within the command deadline, or the fault that none came.
-    pub(crate) async fn ask<T>(&self, slot: Slot, reply: Reply<T>) -> Result<T, Fault> {
+    pub(crate) async fn request<T>(&self, slot: Slot, reply: Reply<T>) -> Result<T, Fault> {
         self.query(slot, reply).answer().await
     }
 

@@ -107,7 +107,8 @@ impl LockGuard {
         self.passing = Some(Arc::clone(&attempt));
         self.lease.passes(true);
         let slot = held.slot;
-        let answer = context.ask(slot, context.backend.transfer(held, Arc::clone(&attempt))).await;
+        let answer =
+            context.request(slot, context.backend.transfer(held, Arc::clone(&attempt))).await;
         let releaser = self.passed(answer)?;
         Ok(Passed { attempt, releaser, stays: false })
     }

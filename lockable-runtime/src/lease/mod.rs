@@ -348,16 +348,16 @@ impl Lease {
             Ttl::new("extend", duration).map_err(|error| self.about(|key| error.with_key(key)))?;
         self.still_held()?;
         let sent = self.context().backend.now();
-        let outcome = self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await;
+        let outcome = self.request(Renewal::new(&self.0.attempt, Some(ttl), sent)).await;
         self.answered(sent, Some(ttl), outcome.map_err(|fault| self.fault(fault))?);
         // The answer may have come after the deadline.
         self.still_held()
     }
 
-    async fn ask(&self, request: Renewal) -> Result<Renewed, Fault> {
+    async fn request(&self, request: Renewal) -> Result<Renewed, Fault> {
         let context = self.context();
         let outcomes =
-            context.ask(self.0.attempt.slot, context.backend.renew(vec![request])).await?;
+            context.request(self.0.attempt.slot, context.backend.renew(vec![request])).await?;
         // One outcome for each request.
         outcomes.into_iter().next().unwrap_or(Ok(Renewed::Absent))
     }

@@ -12,7 +12,7 @@ pub(crate) async fn inspect(
     key: LockKey,
 ) -> Result<Option<Holder>, LockError> {
     let name = key.clone();
-    let held = context.ask(Slot::of(&key), context.backend.inspect(key)).await;
+    let held = context.request(Slot::of(&key), context.backend.inspect(key)).await;
     let held = held.map_err(|fault| fault.about(&name, &context.reporting))?;
     Ok(held.as_ref().map(Holder::of))
 }

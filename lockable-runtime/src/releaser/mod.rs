@@ -292,7 +292,7 @@ pub(crate) async fn try_release(
     context: &BackendContext,
     attempt: &Arc<Attempt>,
 ) -> Result<Release, Fault> {
-    let answer = pin!(context.ask(attempt.slot, context.backend.release(Arc::clone(attempt))));
+    let answer = pin!(context.request(attempt.slot, context.backend.release(Arc::clone(attempt))));
     let found = telemetry::releasing(attempt.shown(&context.reporting), answer).await?;
     attempt.min_hold.end();
     Ok(found)

@@ -27,7 +27,7 @@ impl Entry {
         Self { lines: Arc::clone(lines), at, role }
     }
 
-    /// Its place in the order of arrival of all calls for this lock.
+    /// Counts up in the order of arrival of all calls for this lock.
     pub(super) fn number(&self) -> u64 {
         self.at.number
     }
@@ -38,7 +38,7 @@ impl Entry {
         if is_try { Behind::Try(self.lines.context.command_deadline) } else { Behind::Holder }
     }
 
-    /// The call asks from now on, and waited before.
+    /// A call that waited tries from now on.
     pub(crate) fn tries(&mut self) {
         self.change(EntryRole::Tries, LastReply::Nothing, |entries| entries.trying += 1);
     }

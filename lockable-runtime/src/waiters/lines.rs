@@ -25,7 +25,7 @@ use crate::worker::{Agent, InFlight, Worklist};
 /// The calls of this process for the locks of one locker.
 pub(crate) struct Lines {
     pub(super) context: Arc<BackendContext>,
-    /// Who asks for each lock, waits for it, and holds it.
+    /// Which calls try for each lock, wait for it, and hold it.
     pub(super) table: Table,
     pub(super) renewals: Renewals,
     releaser: Arc<Releaser>,
@@ -79,7 +79,7 @@ impl Lines {
             let result = event(line, now);
             let due = line.due.take();
             #[cfg(lockable_internals)]
-            let due = due.map(|due| self.context.asks_at(due, now));
+            let due = due.map(|due| self.context.queries_at(due, now));
             match (line.is_over(), due) {
                 (true, _) => drop(agenda.remove(key)),
                 (false, due) if !new.is_over() => drop(agenda.insert(key.clone(), new, due)),
@@ -89,7 +89,7 @@ impl Lines {
         })
     }
 
-    /// The same, and performs what the line asks for.
+    /// Brings an event to the line, as [`on`](Self::on), and performs its actions.
     pub(super) fn act(
         self: &Arc<Self>,
         key: &LineKey,
@@ -108,8 +108,8 @@ impl Lines {
             self.releaser.defer(attempt, Known::Releasing);
         }
         actions.withdraw.into_iter().for_each(|attempt| self.withdraw(attempt));
-        if let Some(attempt) = actions.ask {
-            self.spawn(Arc::clone(self).ask(attempt, None));
+        if let Some(attempt) = actions.query {
+            self.spawn(Arc::clone(self).query(attempt, None));
         }
         if let Some((fault, waiters)) = actions.refuse {
             for waiter in waiters {
@@ -130,9 +130,9 @@ impl Lines {
         });
     }
 
-    /// Has the backend forget an attempt that no call waits for any more.
+    /// Removes an attempt from the queue, and as a holder, because no call waits for it any more.
     fn withdraw(self: &Arc<Self>, attempt: Arc<Attempt>) {
-        // An attempt that is about to be asked for is a leftover until the answer comes.
+        // A query of this attempt that is about to be sent sees the mark, and is not sent.
         attempt.mark_withdrawn();
         if attempt.sent_at().is_none() {
             return;
@@ -141,8 +141,9 @@ impl Lines {
         let pending = self.releaser.pending();
         self.context.backend.detach(Box::pin(async move {
             let _until_the_end = pending;
-            let left =
-                this.context.ask(attempt.slot, this.context.backend.leave(Arc::clone(&attempt)));
+            let left = this
+                .context
+                .request(attempt.slot, this.context.backend.leave(Arc::clone(&attempt)));
             if left.await.is_err() {
                 this.releaser.defer(attempt, Known::Unknown);
             }
@@ -207,9 +208,8 @@ impl Lines {
         })
     }
 
-    /// Asks for the turn of an attempt, or for its place in the queue.
-    ///
-    async fn ask(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
+    /// Sends a query: it acquires the lock for the attempt, or joins the queue. A late answer counts as well.
+    async fn query(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
         let mut open = Open { lines: &self, attempt: &attempt, is_answered: false };
         let enqueued = self.context.backend.enqueue(Arc::clone(&attempt));
         let mut query = self.context.query(attempt.slot, enqueued);
@@ -255,7 +255,7 @@ impl Drop for Open<'_> {
 }
 
 impl Events for Lines {
-    /// Anyone who may publish can send one, so it does nothing but make its line ask.
+    /// Anyone who may publish can send one, so it does nothing but make its line query.
     fn on_wake_up(&self, WakeUp { key, owner }: WakeUp) {
         if let Some(this) = self.this.upgrade() {
             this.act(&this.line_of(&key, &owner), |line, _| line.woken(&owner));
@@ -273,7 +273,7 @@ impl Events for Lines {
         let now = this.context.backend.now();
         let waits_there = |line: &mut Line<Answer>| {
             let waits_there = line.slot().is_none_or(concerns);
-            waits_there.then(|| line.asks_once_more()).is_some()
+            waits_there.then(|| line.queries_again()).is_some()
         };
         this.change(|agenda| agenda.schedule_where(now, waits_there));
     }
@@ -346,7 +346,7 @@ impl Agent for Lines {
                     let Some(attempt) = self.on(&key, |line, _| line.came_due(make)) else {
                         continue;
                     };
-                    self.spawn(Arc::clone(self).ask(attempt, Some(InFlight::begin(self))));
+                    self.spawn(Arc::clone(self).query(attempt, Some(InFlight::begin(self))));
                 }
                 Err(error) => {
                     let fault = error.into();

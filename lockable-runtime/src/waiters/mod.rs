@@ -1,5 +1,5 @@
 //! Waiting without polling: the calls of this process form a line for each lock, and take turns. A table of
-//! who holds each lock, waits for it and asks for it spares the others their queries.
+//! who holds each lock, waits for it and tries for it saves the others their requests.
 //!
 //! See "How does a call wait in the FIFO queue?" in DESIGN.md, and "What do the words of the code mean?" in DESIGN.md.
 
@@ -52,7 +52,7 @@ impl Lines {
         Entry::new(self, self.table.new_id(line), EntryRole::IsOver)
     }
 
-    /// How many calls ask for this lock now.
+    /// How many calls try for this lock now.
     #[cfg(test)]
     pub(crate) fn trying(&self, key: &LockKey) -> usize {
         self.table.trying(key)

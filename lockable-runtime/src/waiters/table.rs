@@ -61,7 +61,7 @@ pub(super) struct EntryId {
 pub(super) struct Entries {
     pub(super) trying: usize,
     pub(super) waiting: usize,
-    /// The line that waits until one of those that ask has ended.
+    /// The line that waits until one of the tries has ended.
     awaited: Option<LineKey>,
     held: Option<HeldEntry>,
     /// More than one lease only while the guard of a lost one does not know of the loss.
@@ -97,14 +97,14 @@ pub(super) enum EntryRole {
 /// What a new call is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It asks for the lock.
+    /// It tries: one request to the backend.
     Tries,
-    /// It waits behind other calls of its locker, and asks nothing itself.
+    /// It joins the line of its locker, and sends no request itself.
     Joins {
         /// Whether none of those waits.
         is_first: bool,
     },
-    /// It finds the lock busy, and asks nothing either: the backend has just confirmed that this locker holds it, or the
+    /// It finds the lock busy without a request: the backend has just confirmed that this locker holds it, or the
     /// call would have to wait for others of its locker.
     IsBusy,
 }
@@ -174,7 +174,7 @@ impl Table {
         renewed.filter_map(|held| held.schedule.as_ref().map(Schedule::looker)).collect()
     }
 
-    /// How many calls ask for this lock now.
+    /// How many calls try for this lock now.
     #[cfg(test)]
     pub(super) fn trying(&self, key: &LockKey) -> usize {
         let hash = self.hasher.hash_one(key);
@@ -218,8 +218,8 @@ impl Entries {
         let is_first = self.waiting == 0;
         let is_alone = is_first && self.trying == 0;
         if wait.can_wait() {
-            let asks = is_alone && !self.is_held(key, now);
-            return if asks { Admission::Tries } else { Admission::Joins { is_first } };
+            let tries = is_alone && !self.is_held(key, now);
+            return if tries { Admission::Tries } else { Admission::Joins { is_first } };
         }
         // A call whose limit is zero would have to wait for those.
         let waits = wait != Wait::Never && !is_alone;

@@ -61,24 +61,24 @@ impl Turn {
     /// Releases the lock, and queues the calls that wait behind the other processes.
     ///
     /// # Cancel safety
-    /// The calls that wait ask again.
+    /// The waiting calls query again.
     pub(crate) async fn release(mut self) -> Result<Release, Fault> {
         self.is_over = true;
         let lines = &self.lines;
         let attempt = &self.granted.attempt;
         let line_key = attempt.line();
         let make = lines.attempt_for(&line_key).ok();
-        let ending = lines.on(&line_key, |line, now| line.ending(attempt, make, now));
-        let next = ending.next.clone();
-        let mut releasing = Releasing { lines, attempt, ending };
+        let turn_end = lines.on(&line_key, |line, now| line.releasing(attempt, make, now));
+        let next = turn_end.next.clone();
+        let mut releasing = Releasing { lines, attempt, turn_end };
         let context = &lines.context;
         let slot = attempt.slot;
         let ended = Arc::clone(&self.held);
         let (found, grant) = match next {
-            None => (context.ask(slot, context.backend.release(ended)).await?, None),
-            Some(next) => context.ask(slot, context.backend.release_to(ended, next)).await?,
+            None => (context.request(slot, context.backend.release(ended)).await?, None),
+            Some(next) => context.request(slot, context.backend.release_to(ended, next)).await?,
         };
-        (releasing.ending.is_answered, releasing.ending.grant) = (true, grant);
+        (releasing.turn_end.is_answered, releasing.turn_end.grant) = (true, grant);
         Ok(found)
     }
 }
@@ -96,12 +96,13 @@ impl Drop for Turn {
 struct Releasing<'a> {
     lines: &'a Arc<Lines>,
     attempt: &'a Arc<Attempt>,
-    ending: TurnEnd,
+    turn_end: TurnEnd,
 }
 
 impl Drop for Releasing<'_> {
     fn drop(&mut self) {
-        let ending = mem::take(&mut self.ending);
-        self.lines.act(&self.attempt.line(), |line, now| line.released(self.attempt, ending, now));
+        let turn_end = mem::take(&mut self.turn_end);
+        self.lines
+            .act(&self.attempt.line(), |line, now| line.released(self.attempt, turn_end, now));
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum Purpose {
     // A query of the line, which may have counted as failed already.
     Query { has_failed: bool },
     // The release of a turn, which a query about the same attempt may overtake.
-    TurnsEnd { may_overtake: bool },
+    TurnsEnd { may_land_late: bool },
     // That of another lock, from whose answer nothing follows.
     End,
     // The background leaves, or releases. It repeats that until it is answered.
@@ -316,19 +316,19 @@ impl Process {
             return out.push(letter(Request::Release { owner, next: None }, Purpose::End));
         };
         let is_open = turn.place.queries > 0 || turn.place.is_unsure;
-        let may_overtake = is_open && self.rules.has(Rule::OvertakenLeaves);
+        let may_land_late = is_open && self.rules.has(Rule::OvertakenLeaves);
         let request = Request::Release { owner, next: self.came_due() };
         if !self.rules.has(Rule::TurnLastsToAnswer) {
             self.end_turn(owner);
         }
-        out.push(letter(request, Purpose::TurnsEnd { may_overtake }));
+        out.push(letter(request, Purpose::TurnsEnd { may_land_late }));
     }
 
     /// The release of a turn was answered, or not.
     pub(crate) fn released(
         &mut self,
         (owner, next): (Owner, Option<Owner>),
-        may_overtake: bool,
+        may_land_late: bool,
         answer: Option<Answer>,
         out: &mut Outbox,
     ) {
@@ -344,7 +344,7 @@ impl Process {
         }
         out.extend(answer.is_none().then(|| release(owner)));
         let leaves = answer.is_some() || self.rules.has(Rule::UnansweredLeaves);
-        out.extend((may_overtake && leaves).then(|| leave(owner)));
+        out.extend((may_land_late && leaves).then(|| leave(owner)));
         self.forget();
     }
 

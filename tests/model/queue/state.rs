@@ -119,8 +119,8 @@ impl State {
                 }
                 process.gave_up(owner);
             }
-            (Purpose::TurnsEnd { may_overtake }, Request::Release { next, .. }, _) => {
-                process.released((owner, next), may_overtake, answer, out);
+            (Purpose::TurnsEnd { may_land_late }, Request::Release { next, .. }, _) => {
+                process.released((owner, next), may_land_late, answer, out);
             }
             (Purpose::End | Purpose::Background, _, None) => out.push(release(owner)),
             _ => {}

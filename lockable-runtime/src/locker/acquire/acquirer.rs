@@ -95,7 +95,7 @@ impl Acquirer {
     ///
     /// # Cancel safety
     /// A request that was sent is waited for in the background, and what it grants is released.
-    pub(super) async fn ask(
+    pub(super) async fn try_once(
         &self,
         key: LockKey,
         local_permit: Option<&Arc<LocalPermit>>,

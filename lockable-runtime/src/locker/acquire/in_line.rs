@@ -91,8 +91,9 @@ impl<'a> InLine<'a> {
         entry.tries();
         // Boxed, because every call that waits has the space for this and hardly one needs it.
         let OneCall { acquirer, options, .. } = self.call;
-        let ask = acquirer.ask(self.line.key().clone(), self.line.local_permit(), options, entry);
-        match Box::pin(ask).await? {
+        let tried =
+            acquirer.try_once(self.line.key().clone(), self.line.local_permit(), options, entry);
+        match Box::pin(tried).await? {
             TryReply::Granted(guard) => Ok(guard),
             TryReply::Busy(busy, entry) => {
                 entry.ends(LastReply::Busy);

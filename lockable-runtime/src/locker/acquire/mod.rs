@@ -100,7 +100,7 @@ async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockErro
             acquirer.context.count(&key, Outcome::Busy);
             (key, entry, false)
         }
-        (Admission::Tries, entry) => match acquirer.ask(key, None, options, entry).await? {
+        (Admission::Tries, entry) => match acquirer.try_once(key, None, options, entry).await? {
             TryReply::Granted(guard) => return Ok(Tried::Granted(guard)),
             TryReply::Busy(found, mut entry) if options.wait.can_wait() => {
                 is_known = found.log_obstacle(options);

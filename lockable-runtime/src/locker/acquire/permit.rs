@@ -97,7 +97,10 @@ async fn in_line(
     let mut entry = acquirer.waiters.enter_alone(&line_key);
     if asks {
         entry.tries();
-        match acquirer.ask(line_key.key().clone(), line_key.local_permit(), options, entry).await? {
+        match acquirer
+            .try_once(line_key.key().clone(), line_key.local_permit(), options, entry)
+            .await?
+        {
             TryReply::Granted(guard) => return Ok(Tried::Granted(guard)),
             TryReply::Busy(found, entry) if !options.wait.can_wait() => {
                 entry.ends(LastReply::Busy);

@@ -207,7 +207,7 @@ impl All<'_> {
     async fn is_alone(&self, permits_key: &PermitsKey, count: usize) -> Result<(), LockError> {
         let above: Vec<_> = permits_key.members(MOST).skip(count).collect();
         let (context, key) = (&self.call.acquirer.context, permits_key.key());
-        let taken = context.ask(Slot::of(key), context.backend.is_any_taken(above)).await;
+        let taken = context.request(Slot::of(key), context.backend.is_any_taken(above)).await;
         let is_taken = taken.map_err(|fault| fault.about(key, &context.reporting))?;
         if is_taken { Err(permits_key.has_more_than(count)) } else { Ok(()) }
     }

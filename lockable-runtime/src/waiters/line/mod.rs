@@ -4,14 +4,14 @@
 //! call and keeps one entry in the queue of Redis. A reply that grants it makes a turn, and the first call gets that. When
 //! its body has ended, the turn is passed to the next call without a request, as often as the grant allows; then it is
 //! released, and the same step puts the line's next attempt at the end of the queue. The line queries when it is new, when
-//! a wake-up says that the lock is kept for it, and every [`RECHECK_INTERVAL`], because a wake-up may be lost. A query may
+//! a wake-up says that the lock is reserved for it, and every [`RECHECK_INTERVAL`], because a wake-up may be lost. A query may
 //! be answered after its attempt was given up: until then the attempt is a leftover, and what it is granted is released.
 //!
 //! It is pure: events come in with the moment of now, and [`Actions`] go out. An attempt is one of these:
 //!
 //! | state | begins | ends |
 //! |---|---|---|
-//! | queued | `came_due`: a query queues it; `ending`: a release does. It queries again when it is `woken` | it is granted, or no call waits |
+//! | queued | `came_due`: a query queues it; `releasing`: a release does. It queries again when it is `woken` | it is granted, or no call waits |
 //! | turn | `answered`: the first call has it, and after `passed` the next | `released`, `lost`, `deferred`, `returned` |
 //! | leftover | it is no longer queued, or its turn ends, while a query about it is under way | that was answered, or given up |
 
@@ -48,7 +48,7 @@ pub(crate) struct Line<C> {
     /// In the order of arrival.
     waiting: VecDeque<WaitingCall<C>>,
     /// There is one only while a call waits.
-    place: Option<QueueEntry>,
+    entry: Option<QueueEntry>,
     turn: Option<LineTurn>,
     /// Attempts that are no longer queued and have no turn, but have a query under way.
     leftovers: Vec<QueueEntry>,
@@ -69,22 +69,22 @@ impl<C> Line<C> {
 
     /// The owner token under which this line is queued.
     pub(crate) fn queued_owner(&self) -> Option<&OwnerToken> {
-        self.place.as_ref().map(|place| &place.attempt.owner)
+        self.entry.as_ref().map(|entry| &entry.attempt.owner)
     }
 
     /// The attempt that waits, where one does.
     pub(crate) fn attempt(&self) -> Option<&Attempt> {
-        self.place.as_ref().map(|place| &*place.attempt)
+        self.entry.as_ref().map(|entry| &*entry.attempt)
     }
 
     /// The slot of the lock that it waits for.
     pub(crate) fn slot(&self) -> Option<Slot> {
-        self.place.as_ref().map(|place| place.attempt.slot)
+        self.entry.as_ref().map(|entry| entry.attempt.slot)
     }
 
     /// Whether there is nothing left that the line has to know.
     pub(crate) fn is_over(&self) -> bool {
-        debug_assert!(self.place.is_none() || !self.waiting.is_empty(), "no call waits there");
+        debug_assert!(self.entry.is_none() || !self.waiting.is_empty(), "no call waits there");
         self.waiting.is_empty() && self.turn.is_none() && self.leftovers.is_empty()
     }
 
@@ -98,25 +98,24 @@ impl<C> Line<C> {
     ) {
         if self.waiting.is_empty() {
             self.due = Some(match behind {
-                // The holder of a turn passes it on, or queues the line again; if not, the line asks.
+                // The holder of a turn passes it on, or queues the line again; if not, the line queries.
                 _ if self.turn.is_some() => now.after(RECHECK_INTERVAL),
                 Behind::Holder => now,
                 Behind::Try(limit) => now.after(limit),
             });
         }
-        let place = self.waiting.partition_point(|other| other.number < waiter.number);
-        debug_assert!(self.waiting.get(place).is_none_or(|next| next.number > waiter.number));
-        self.waiting.insert(place, waiter);
+        let index = self.waiting.partition_point(|other| other.number < waiter.number);
+        debug_assert!(self.waiting.get(index).is_none_or(|next| next.number > waiter.number));
+        self.waiting.insert(index, waiter);
         self.hears(last_reply);
     }
 
-    /// A try of another call has ended, which the line may have waited for: now it asks, whatever that try
-    /// found.
+    /// A try of another call has ended. If the line waited for that, it queries now, whatever the try found.
     pub(crate) fn tried(&mut self, last_reply: LastReply, now: Moment) {
         if self.waiting.is_empty() {
             return;
         }
-        if self.place.is_none() && self.turn.is_none() {
+        if self.entry.is_none() && self.turn.is_none() {
             self.due = Some(now);
         }
         self.hears(last_reply);
@@ -133,20 +132,20 @@ impl<C> Line<C> {
 
     /// A call leaves, from the line or with a turn that it has not received yet.
     ///
-    /// A wake-up may cross the withdrawal of the last call's place:
-    /// 1. the call leaves, and the place is withdrawn;
-    /// 2. a release that reaches the backend first keeps the lock for the place, and publishes that;
-    /// 3. the withdrawal finds the lock kept, and hands it off again;
-    /// 4. the wake-up finds no place, and changes nothing.
+    /// A wake-up may cross the withdrawal of the last call's queue entry:
+    /// 1. the call leaves, and the entry is withdrawn;
+    /// 2. a release that reaches the backend first reserves the lock for the entry, and sends a wake-up;
+    /// 3. the withdrawal finds the lock reserved, and hands it off again;
+    /// 4. the wake-up finds no entry, and changes nothing.
     ///
     /// Tests: `a_wake_up_that_crosses_a_withdrawal_changes_nothing`, `a_grant_during_a_cancellation_reaches_the_next_waiter`.
     pub(crate) fn left(&mut self, number: u64, now: Moment) -> Actions<C> {
-        if let Ok(place) = self.waiting.binary_search_by_key(&number, |waiter| waiter.number) {
-            drop(self.waiting.remove(place));
+        if let Ok(index) = self.waiting.binary_search_by_key(&number, |waiter| waiter.number) {
+            drop(self.waiting.remove(index));
             return self.close(Actions::default());
         }
         let given = self.turn.as_ref().filter(|turn| turn.given_to == number);
-        let attempt = given.map(|turn| Arc::clone(&turn.place.attempt));
+        let attempt = given.map(|turn| Arc::clone(&turn.entry.attempt));
         attempt.map_or_else(Actions::default, |attempt| self.returned(&attempt, now))
     }
 
@@ -156,23 +155,23 @@ impl<C> Line<C> {
         make: impl FnOnce(&WaitingCall<C>) -> Arc<Attempt>,
     ) -> Option<Arc<Attempt>> {
         let first = self.waiting.front()?;
-        let place = self.place.get_or_insert_with(|| QueueEntry::new(make(first)));
-        Some(place.ask(&self.waiting))
+        let entry = self.entry.get_or_insert_with(|| QueueEntry::new(make(first)));
+        Some(entry.query(&self.waiting))
     }
 
-    /// A wake-up says that the lock is kept for this attempt, so the line asks: anyone may have sent it, and the answer says
+    /// A wake-up says that the lock is reserved for this attempt, so the line queries: anyone may have sent it, and the answer says
     /// what is true. While that query is under way, other wake-ups cost none.
     pub(crate) fn woken(&mut self, owner: &OwnerToken) -> Actions<C> {
-        let is_woken = |place: &mut QueueEntry| place.attempt.owner == *owner && place.wake();
-        let place = self.place.as_mut().and_then(|place| is_woken(place).then_some(place));
-        let ask = place.map(|place| place.ask(&self.waiting));
-        Actions { ask, ..Actions::default() }
+        let is_woken = |entry: &mut QueueEntry| entry.attempt.owner == *owner && entry.wake();
+        let entry = self.entry.as_mut().and_then(|entry| is_woken(entry).then_some(entry));
+        let query = entry.map(|entry| entry.query(&self.waiting));
+        Actions { query, ..Actions::default() }
     }
 
     /// A wake-up may have been missed: the answer to a query under way does not put off the next one.
-    pub(crate) fn asks_once_more(&mut self) {
-        if let Some(place) = &mut self.place {
-            place.is_woken_again |= place.queries > 0;
+    pub(crate) fn queries_again(&mut self) {
+        if let Some(entry) = &mut self.entry {
+            entry.is_woken_again |= entry.queries > 0;
         }
     }
 
@@ -192,9 +191,9 @@ impl<C> Line<C> {
                     Remaining::Time(time) => RECHECK_INTERVAL.min(*time),
                     Remaining::Endless | Remaining::Unknown => RECHECK_INTERVAL,
                 };
-                let place = self.place.as_mut();
-                let asks_again = place.is_some_and(|it| mem::take(&mut it.is_woken_again));
-                self.due = Some(if asks_again { now } else { now.after(pause) });
+                let entry = self.entry.as_mut();
+                let is_woken_again = entry.is_some_and(|it| mem::take(&mut it.is_woken_again));
+                self.due = Some(if is_woken_again { now } else { now.after(pause) });
             }
             Enqueued::Queued(_) | Enqueued::Done(_) => {}
         }
@@ -214,7 +213,7 @@ impl<C> Line<C> {
         self.close(Actions { refuse: Some((fault, ended)), ..Actions::default() })
     }
 
-    /// A query brought no answer in time, or an error. The line asks again, unless that lasts.
+    /// A query brought no answer in time, or an error. The line queries again, unless that lasts.
     ///
     /// If no call of the line has tried, its first query counts as the try: if it fails, the calls fail at once.
     pub(crate) fn failed(
@@ -244,7 +243,7 @@ impl<C> Line<C> {
 
     /// The holder has finished: passes the turn of this attempt to the next call, if it may be.
     pub(crate) fn passed(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
-        let turn = self.turn.as_mut().filter(|turn| turn.place.is_of(attempt));
+        let turn = self.turn.as_mut().filter(|turn| turn.entry.is_of(attempt));
         let deliver = turn.and_then(|turn| turn.pass(&mut self.waiting, now));
         self.close(Actions { deliver, ..Actions::default() })
     }
@@ -255,37 +254,37 @@ impl<C> Line<C> {
     /// The turn is over when the release was answered. A query about it may have no answer until then:
     /// 1. the query is sent, and is slow;
     /// 2. another query is granted the lock, the body runs, and the release frees the lock;
-    /// 3. the query lands, on another connection, and takes the lock or a place in the queue;
+    /// 3. the query lands, on another connection, and takes the lock or joins the queue;
     /// 4. its answer comes before that of the release, and looks like a repetition of the grant.
     ///
     /// So the attempt is withdrawn once the release was answered, or given up. See "When is a turn over, and what is a repeated or
     /// late grant?" in DESIGN.md.
     /// Tests: `a_query_that_a_release_may_overtake_is_withdrawn`, `a_query_behind_its_release_takes_no_lock`.
-    pub(crate) fn ending(
+    pub(crate) fn releasing(
         &mut self,
         attempt: &Attempt,
         make: Option<impl FnOnce(&WaitingCall<C>) -> Arc<Attempt>>,
         now: Moment,
     ) -> TurnEnd {
-        let turn = self.turn.as_ref().filter(|turn| turn.place.is_of(attempt));
+        let turn = self.turn.as_ref().filter(|turn| turn.entry.is_of(attempt));
         // If another turn has begun, the lock was lost, and is released alone.
         let Some(turn) = turn else { return TurnEnd::default() };
-        let may_overtake = turn.place.queries > 0 || turn.place.is_unsure;
-        // Without an attempt the line asks by itself.
+        let may_land_late = turn.entry.queries > 0 || turn.entry.is_unsure;
+        // Without an attempt the line queries by itself.
         let next = make.and_then(|make| self.came_due(make));
         if next.is_some() {
             // A lock that stays taken for a minimum hold is not handed off at the end of that.
             let rest = attempt.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL);
             self.due = Some(now.after(rest.min(RECHECK_INTERVAL)));
         }
-        TurnEnd { next, may_overtake, ..TurnEnd::default() }
+        TurnEnd { next, may_land_late, ..TurnEnd::default() }
     }
 
     /// The release of this attempt was answered, or given up.
     pub(crate) fn released(
         &mut self,
         attempt: &Arc<Attempt>,
-        TurnEnd { next, may_overtake, is_answered, grant }: TurnEnd,
+        TurnEnd { next, may_land_late, is_answered, grant }: TurnEnd,
         now: Moment,
     ) -> Actions<C> {
         self.end_turn(attempt, now);
@@ -293,7 +292,7 @@ impl<C> Line<C> {
             attempt.min_hold.end();
         }
         if is_answered && next.as_ref().is_some_and(|next| self.waits_as(next)) {
-            // The release has queued the line, which asks by itself when `ending` said.
+            // The release has queued the line, which queries by itself when `releasing` said.
             self.due = None;
         }
         let mut actions = match (&next, grant) {
@@ -302,7 +301,7 @@ impl<C> Line<C> {
             _ => Actions::default(),
         };
         // A withdrawal leaves no lock taken for a minimum hold.
-        let withdraws = may_overtake && !attempt.min_hold.is_set();
+        let withdraws = may_land_late && !attempt.min_hold.is_set();
         actions.withdraw.extend(withdraws.then(|| Arc::clone(attempt)));
         actions
     }
@@ -331,84 +330,84 @@ impl<C> Line<C> {
         Actions::give_back(attempt)
     }
 
-    /// The turn of the place begins, and the first call of its kind has it.
+    /// The turn of the queue entry begins. The first waiting call of the same kind (`once` or not) gets it.
     fn begin(&mut self, attempt: &Attempt, grant: &Grant, now: Moment) -> Actions<C> {
-        let Some(place) = self.place.take_if(|place| place.is_of(attempt)) else {
+        let Some(entry) = self.entry.take_if(|entry| entry.is_of(attempt)) else {
             // Another answer has begun this turn already.
             self.turn.iter_mut().for_each(|turn| turn.repeated(grant));
             return Actions::default();
         };
-        let Some((at, first)) = place.first_of(&self.waiting) else {
-            // Only calls of the other kind are left, which ask for a place with a token of theirs.
+        let Some((at, first)) = entry.first_of(&self.waiting) else {
+            // Only calls of the other kind wait. They need a queue entry with an owner token of that kind.
             self.due = Some(now);
-            let actions = Actions::give_back(&place.attempt);
-            self.keep_leftover(Some(place));
+            let actions = Actions::give_back(&entry.attempt);
+            self.keep_leftover(Some(entry));
             return actions;
         };
         if !grant.lasts(first.ttl) {
-            // The place is that of a call which has left. This one asks for a lease of its own.
+            // The queue entry was made for a shorter lease, by a call that has left. This call queries for its own.
             self.due = Some(now);
-            self.place = Some(place);
+            self.entry = Some(entry);
             return Actions::default();
         }
         let Some(first) = self.waiting.remove(at) else {
-            return Actions::give_back(&place.attempt);
+            return Actions::give_back(&entry.attempt);
         };
-        place.attempt.mark_turn();
+        entry.attempt.mark_turn();
         self.was_reached();
         self.due = Some(now.after(RECHECK_INTERVAL));
-        let turn = LineTurn::new(place, grant, &first, now);
+        let turn = LineTurn::new(entry, grant, &first, now);
         let deliver = Some((first.answer, turn.granted()));
         let former = self.turn.replace(turn);
         let lost = former.iter().filter(|turn| turn.is_over_by(grant));
         // As in `lost`. The call that was given the turn may be gone before it can say so.
-        let withdraw = lost.map(|turn| Arc::clone(&turn.place.attempt)).collect();
-        self.keep_leftover(former.map(|turn| turn.place));
+        let withdraw = lost.map(|turn| Arc::clone(&turn.entry.attempt)).collect();
+        self.keep_leftover(former.map(|turn| turn.entry));
         Actions { deliver, withdraw, ..Actions::default() }
     }
 
     /// Ends the turn of this attempt, and the next query is due. A later turn continues.
     fn end_turn(&mut self, attempt: &Attempt, now: Moment) {
-        let Some(turn) = self.turn.take_if(|turn| turn.place.is_of(attempt)) else { return };
-        self.keep_leftover(Some(turn.place));
+        let Some(turn) = self.turn.take_if(|turn| turn.entry.is_of(attempt)) else { return };
+        self.keep_leftover(Some(turn.entry));
         if !self.waiting.is_empty() {
             self.due = Some(now);
         }
     }
 
-    /// Gives up the place when no call waits any more.
+    /// Withdraws the queue entry if no call waits any more.
     fn close(&mut self, mut actions: Actions<C>) -> Actions<C> {
-        if let Some(place) = self.place.take_if(|_| self.waiting.is_empty()) {
-            actions.withdraw.push(Arc::clone(&place.attempt));
-            self.keep_leftover(Some(place));
+        if let Some(entry) = self.entry.take_if(|_| self.waiting.is_empty()) {
+            actions.withdraw.push(Arc::clone(&entry.attempt));
+            self.keep_leftover(Some(entry));
         }
         actions
     }
 
     /// Keeps what is over here while a query about it is under way.
-    fn keep_leftover(&mut self, place: Option<QueueEntry>) {
-        self.leftovers.extend(place.filter(|place| place.queries > 0));
+    fn keep_leftover(&mut self, entry: Option<QueueEntry>) {
+        self.leftovers.extend(entry.filter(|entry| entry.queries > 0));
     }
 
     fn waits_as(&self, attempt: &Attempt) -> bool {
-        self.place.as_ref().is_some_and(|place| place.is_of(attempt))
+        self.entry.as_ref().is_some_and(|entry| entry.is_of(attempt))
     }
 
     fn is_leftover(&self, attempt: &Attempt) -> bool {
-        self.leftovers.iter().any(|place| place.is_of(attempt))
+        self.leftovers.iter().any(|entry| entry.is_of(attempt))
     }
 
     /// A query about the attempt was answered, or given up; says whether the attempt is a leftover.
     pub(crate) fn query_ends(&mut self, attempt: &Attempt, is_answered: bool) -> bool {
         let is_leftover = self.is_leftover(attempt);
-        let turn = self.turn.as_mut().map(|turn| &mut turn.place);
-        let mut places = self.place.iter_mut().chain(turn).chain(&mut self.leftovers);
-        let place = places.find(|place| place.is_of(attempt));
-        debug_assert!(place.is_some(), "a query about an attempt that no line knows");
-        if let Some(place) = place {
-            place.query_ends(is_answered);
+        let turn = self.turn.as_mut().map(|turn| &mut turn.entry);
+        let mut entries = self.entry.iter_mut().chain(turn).chain(&mut self.leftovers);
+        let entry = entries.find(|entry| entry.is_of(attempt));
+        debug_assert!(entry.is_some(), "a query about an attempt that no line knows");
+        if let Some(entry) = entry {
+            entry.query_ends(is_answered);
         }
-        self.leftovers.retain(|place| place.queries > 0);
+        self.leftovers.retain(|entry| entry.queries > 0);
         is_leftover
     }
 
@@ -424,7 +423,7 @@ impl<C> Default for Line<C> {
     fn default() -> Self {
         Self {
             waiting: VecDeque::new(),
-            place: None,
+            entry: None,
             turn: None,
             leftovers: Vec::new(),
             last_reply: LastReply::Nothing,

@@ -1,4 +1,4 @@
-//! What a line keeps of its calls and attempts, and what it asks for.
+//! The parts of a line: its calls, its attempts, and the actions that an event leads to.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -28,7 +28,7 @@ pub(crate) enum LastReply {
 /// What the first call of a line waits behind, if not a turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Behind {
-    /// Another holder, or none: the line asks at once, because that moment is its place among the processes.
+    /// Another holder, or none. The line queries at once: the order of the queries is the order of the queue.
     Holder,
     /// A try of another call of this process, which is waited for at most so long.
     Try(Duration),
@@ -36,7 +36,7 @@ pub(crate) enum Behind {
 
 /// A call that waits.
 pub(crate) struct WaitingCall<C> {
-    /// Its place in the order of arrival.
+    /// Counts up in the order of arrival.
     pub(crate) number: u64,
     pub(crate) ttl: Ttl,
     pub(crate) is_fair: bool,
@@ -47,13 +47,13 @@ pub(crate) struct WaitingCall<C> {
     pub(crate) answer: C,
 }
 
-/// What an event asks for. Each call that waits is delivered a turn once, or refused, unless it leaves.
+/// What the caller has to do after an event. Each waiting call gets a turn or an error, once, unless it leaves.
 #[must_use = "the line counts on its actions"]
 pub(crate) struct Actions<C> {
     /// The turn of this call has come.
     pub(crate) deliver: Option<(C, Granted)>,
     /// A query about this attempt is due at once.
-    pub(crate) ask: Option<Arc<Attempt>>,
+    pub(crate) query: Option<Arc<Attempt>>,
     /// The backend is to forget these attempts, in the queue and as holders.
     pub(crate) withdraw: Vec<Arc<Attempt>>,
     /// This attempt holds the lock, and no call wants it.
@@ -79,7 +79,7 @@ impl<C> Actions<C> {
 
 impl<C> Default for Actions<C> {
     fn default() -> Self {
-        Self { deliver: None, ask: None, withdraw: Vec::new(), release: None, refuse: None }
+        Self { deliver: None, query: None, withdraw: Vec::new(), release: None, refuse: None }
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct TurnEnd {
     /// The attempt that the release queues behind the others.
     pub(crate) next: Option<Arc<Attempt>>,
     /// Whether a query about the ended attempt may land behind the release.
-    pub(super) may_overtake: bool,
+    pub(super) may_land_late: bool,
     pub(crate) is_answered: bool,
     /// The grant of the next attempt that came with the answer.
     pub(crate) grant: Option<Grant>,
@@ -110,9 +110,9 @@ pub(super) struct QueueEntry {
     pub(super) queries: u32,
     /// Whether a query was given up, which may reach the backend at any time.
     pub(super) is_unsure: bool,
-    /// Whether a wake-up has made the line ask, and no query has ended since.
+    /// Whether a wake-up has made the line query, and no query has ended since.
     is_woken: bool,
-    /// Whether another came meanwhile: the lock may be kept since that query has found it taken.
+    /// Whether another came meanwhile: the lock may have been reserved after that query found it taken.
     pub(super) is_woken_again: bool,
 }
 
@@ -121,7 +121,7 @@ impl QueueEntry {
         Self { attempt, queries: 0, is_unsure: false, is_woken: false, is_woken_again: false }
     }
 
-    /// A wake-up says that the lock is kept for it; returns whether the line asks.
+    /// A wake-up says that the lock is reserved for it; returns whether the line queries.
     pub(super) fn wake(&mut self) -> bool {
         self.is_woken_again |= self.is_woken;
         !mem::replace(&mut self.is_woken, true)
@@ -142,7 +142,7 @@ impl QueueEntry {
 
     /// Counts a query about it, for a lease that the first call can use. Turns begin and end under the same lock, so
     /// the end of a turn sees every query that may land behind its release.
-    pub(super) fn ask<C>(&mut self, waiting: &VecDeque<WaitingCall<C>>) -> Arc<Attempt> {
+    pub(super) fn query<C>(&mut self, waiting: &VecDeque<WaitingCall<C>>) -> Arc<Attempt> {
         if let Some((_, first)) = self.first_of(waiting).filter(|(_, it)| it.ttl > self.attempt.ttl)
         {
             self.attempt = self.attempt.with_ttl(first.ttl);
@@ -161,7 +161,7 @@ impl QueueEntry {
 
 /// An attempt that was granted, until its release was answered.
 pub(super) struct LineTurn {
-    pub(super) place: QueueEntry,
+    pub(super) entry: QueueEntry,
     /// The number of the call that has it, or is about to receive it.
     pub(super) given_to: u64,
     is_fair: bool,
@@ -173,13 +173,13 @@ pub(super) struct LineTurn {
 
 impl LineTurn {
     pub(super) fn new<C>(
-        place: QueueEntry,
+        entry: QueueEntry,
         grant: &Grant,
         first: &WaitingCall<C>,
         now: Moment,
     ) -> Self {
         let (given_to, is_fair) = (first.number, first.is_fair);
-        Self { place, given_to, is_fair, began: now, grant: grant.clone(), is_passed_on: false }
+        Self { entry, given_to, is_fair, began: now, grant: grant.clone(), is_passed_on: false }
     }
 
     /// Whether the grant, which is another attempt's, shows that the lock of this turn is over: it is the same lock.
@@ -191,7 +191,7 @@ impl LineTurn {
     /// key by key, a request may take one permit while a release hands off another. Which of the two is the newer one is
     /// not known here; both are given back at the end of the turn.
     pub(super) fn repeated(&mut self, grant: &Grant) {
-        self.place.is_unsure |= self.grant.permit() != grant.permit();
+        self.entry.is_unsure |= self.grant.permit() != grant.permit();
     }
 
     /// Passes it to the first of these calls, without a query to the backend, if it may be.
@@ -203,7 +203,7 @@ impl LineTurn {
         let next = waiting.front()?;
         // The lease of the next call counts from the same request.
         let is_held = self.grant.holds(next.ttl, now) && now.since(self.began) < LENGTH;
-        let is_alike = next.is_once == self.place.attempt.owner.is_of_once();
+        let is_alike = next.is_once == self.entry.attempt.owner.is_of_once();
         if !is_held || self.is_fair || next.is_fair || !is_alike {
             return None;
         }
@@ -215,7 +215,7 @@ impl LineTurn {
 
     /// What the call that has it is given.
     pub(super) fn granted(&self) -> Granted {
-        let (attempt, grant) = (Arc::clone(&self.place.attempt), self.grant.clone());
+        let (attempt, grant) = (Arc::clone(&self.entry.attempt), self.grant.clone());
         Granted { attempt, grant, is_passed_on: self.is_passed_on }
     }
 }

@@ -121,7 +121,7 @@ async fn a_failed_withdrawal_is_followed_by_releases() {
     assert!(slow.releases.load(Relaxed) > 0);
 }
 
-/// The subscription is a new one, so a message may have been lost: the line asks at once.
+/// The subscription is a new one, so a message may have been lost: the line queries at once.
 #[tokio::test(start_paused = true)]
 async fn every_line_asks_after_a_new_subscription() {
     use crate::backend::Events;

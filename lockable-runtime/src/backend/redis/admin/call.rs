@@ -19,7 +19,7 @@ pub(super) async fn call(
 }
 
 /// Sends a server one command.
-pub(super) async fn ask(server: &Server, command: &Cmd) -> Result<Value, Fault> {
+pub(super) async fn request(server: &Server, command: &Cmd) -> Result<Value, Fault> {
     let connection = server.readers().ready().await?;
     call(&connection, [command.clone()]).await.map(first)
 }

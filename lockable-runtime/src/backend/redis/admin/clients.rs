@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use ::redis::{Cmd, FromRedisValue, RedisError, Value};
 
-use super::call::{self, ask};
+use super::call::{self, request};
 use crate::backend::redis::fault;
 use crate::backend::redis::route::Router;
 use crate::backend::redis::topology::server::Server;
@@ -17,7 +17,7 @@ use crate::types::error::LockErrorKind;
 /// Our connections at all primaries that answer.
 pub(super) async fn clients(router: &Router) -> Result<Vec<LockerConnection>, Fault> {
     let lists = each(router, async |server| {
-        let reply = ask(server, Cmd::new().arg("CLIENT").arg("LIST")).await?;
+        let reply = request(server, Cmd::new().arg("CLIENT").arg("LIST")).await?;
         let list = text(reply).map_err(|error| {
             let fault = call::fault(&server.readers().opener, &error);
             // A service that hides them says so in words of its own.
@@ -32,7 +32,7 @@ pub(super) async fn clients(router: &Router) -> Result<Vec<LockerConnection>, Fa
 /// How many keys there are at all primaries that answer.
 pub(super) async fn size(router: &Router) -> Result<u64, Fault> {
     let sizes = each(router, async |server| {
-        let reply = ask(server, Cmd::new().arg("DBSIZE")).await?;
+        let reply = request(server, Cmd::new().arg("DBSIZE")).await?;
         integer(&reply).map_err(|error| call::fault(&server.readers().opener, &error))
     });
     Ok(sizes.await?.into_iter().fold(0, u64::saturating_add))
@@ -60,7 +60,7 @@ pub(super) async fn clock_difference(router: &Router) -> Result<Duration, Fault>
     let mut greatest = Duration::ZERO;
     for server in router.topology.servers().await? {
         let sent = SystemTime::now();
-        let reply = ask(&server, Cmd::new().arg("TIME")).await?.extract_error();
+        let reply = request(&server, Cmd::new().arg("TIME")).await?.extract_error();
         let read = |time| Clock::of(&time, sent, SystemTime::now()).ok_or_else(unexpected);
         let clock = reply.and_then(read);
         let clock = clock.map_err(|error| call::fault(&server.readers().opener, &error))?;

@@ -25,11 +25,11 @@ pub(crate) async fn renew(
     connection: &Connection,
     renewals: &[Renewal],
 ) -> Result<Vec<Outcome>, Failed> {
-    let (mut outcomes, shown) = ask(connection, renewals).await?;
+    let (mut outcomes, shown) = send(connection, renewals).await?;
     if shown == Shown::Gone {
         // Deleted between the renewal and the read, which no one will hear of.
         let looks: Vec<_> = renewals.iter().map(look).collect();
-        find_gone(&mut outcomes, ask(connection, &looks).await?.0);
+        find_gone(&mut outcomes, send(connection, &looks).await?.0);
     }
     Ok(outcomes)
 }
@@ -48,7 +48,7 @@ fn look(renewal: &Renewal) -> Renewal {
 }
 
 /// Asks for all in one command, or for each where the server refuses that.
-async fn ask(
+async fn send(
     connection: &Connection,
     renewals: &[Renewal],
 ) -> Result<(Vec<Outcome>, Shown), Failed> {

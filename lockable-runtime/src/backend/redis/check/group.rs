@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::cluster::each;
-use super::sentinel::{Said, ask};
+use super::sentinel::{Said, examine};
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::topology::sentinels::Sentinels;
 use crate::backend::redis::topology::votes::Vote;
@@ -22,8 +22,8 @@ pub(super) struct Group {
 impl Group {
     /// Asks them as the nodes of a cluster are asked.
     pub(super) async fn of(all: &Arc<Sentinels>) -> Self {
-        let ask = |sentinel| ask(sentinel, Arc::clone(all));
-        let said = each(all.each.iter().cloned().map(ask).collect()).await;
+        let examine = |sentinel| examine(sentinel, Arc::clone(all));
+        let said = each(all.each.iter().cloned().map(examine).collect()).await;
         Self { primary: all.primary.clone(), said }
     }
 

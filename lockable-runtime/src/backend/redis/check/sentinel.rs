@@ -24,7 +24,7 @@ pub(super) struct Said {
 }
 
 /// Asks one of them all.
-pub(super) async fn ask(sentinel: Sentinel, all: Arc<Sentinels>) -> Said {
+pub(super) async fn examine(sentinel: Sentinel, all: Arc<Sentinels>) -> Said {
     let vote = sentinel.clone().vote(all.primary.clone(), all.timers.clone(), all.limit).await;
     // Where a right is missing, others may be too.
     let is_reached = match &vote {

@@ -85,8 +85,8 @@ impl Case {
         self.line.joined(waiter, LastReply::Nothing, Behind::Try(DEADLINE), self.now);
     }
 
-    /// The line asks about this attempt, or about the one it has a place for.
-    fn asks(&mut self, new: &Arc<Attempt>) -> Arc<Attempt> {
+    /// The line queries about this attempt, or about the one it has a place for.
+    fn queries(&mut self, new: &Arc<Attempt>) -> Arc<Attempt> {
         self.line.due = None;
         self.line.came_due(|_| Arc::clone(new)).unwrap()
     }
@@ -97,7 +97,7 @@ impl Case {
 
     /// The line is woken, asks, and is granted the lock.
     fn granted(&mut self, attempt: &Arc<Attempt>) -> Actions<&'static str> {
-        let asked = self.line.woken(&attempt.owner).ask.unwrap();
+        let asked = self.line.woken(&attempt.owner).query.unwrap();
         assert!(asked.owner == attempt.owner);
         let grant = self.grant(&asked);
         self.answered(&asked, &Enqueued::Granted(grant))
@@ -105,7 +105,7 @@ impl Case {
 
     /// The same with that grant.
     fn granted_as(&mut self, attempt: &Arc<Attempt>, grant: Grant) -> Actions<&'static str> {
-        drop(self.asks(attempt));
+        drop(self.queries(attempt));
         self.answered(attempt, &Enqueued::Granted(grant))
     }
 
@@ -116,7 +116,7 @@ impl Case {
     /// A first call waits, and its place is granted after its query was answered.
     fn given(&mut self) -> Arc<Attempt> {
         self.joins(0, "first");
-        let attempt = self.asks(&sent());
+        let attempt = self.queries(&sent());
         assert!(is_nothing(&self.answered(&attempt, &BUSY)));
         let actions = self.granted(&attempt);
         assert_eq!(delivered(&actions), Some("first"));
@@ -128,10 +128,10 @@ impl Case {
     }
 
     /// The release begins, with this attempt to queue, where a call waits.
-    fn ending(&mut self, attempt: &Attempt, next: &Arc<Attempt>) -> TurnEnd {
-        let ending =
-            self.line.ending(attempt, Some(|_: &WaitingCall<_>| Arc::clone(next)), self.now);
-        TurnEnd { is_answered: true, ..ending }
+    fn releasing(&mut self, attempt: &Attempt, next: &Arc<Attempt>) -> TurnEnd {
+        let turn_end =
+            self.line.releasing(attempt, Some(|_: &WaitingCall<_>| Arc::clone(next)), self.now);
+        TurnEnd { is_answered: true, ..turn_end }
     }
 }
 
@@ -145,13 +145,13 @@ fn delivered(actions: &Actions<&'static str>) -> Option<&'static str> {
 }
 
 fn is_nothing(actions: &Actions<&'static str>) -> bool {
-    let Actions { deliver, ask, withdraw, release, refuse } = actions;
-    let asks = ask.is_some() || release.is_some() || !withdraw.is_empty();
+    let Actions { deliver, query, withdraw, release, refuse } = actions;
+    let asks = query.is_some() || release.is_some() || !withdraw.is_empty();
     deliver.is_none() && refuse.is_none() && !asks
 }
 
 fn withdraws(actions: &Actions<&'static str>, attempts: &[&Arc<Attempt>]) -> bool {
-    let others = actions.deliver.is_some() || actions.release.is_some() || actions.ask.is_some();
+    let others = actions.deliver.is_some() || actions.release.is_some() || actions.query.is_some();
     let same = |(one, other): (&Arc<Attempt>, &&Arc<Attempt>)| Arc::ptr_eq(one, other);
     let is_same_length = actions.withdraw.len() == attempts.len();
     !others && is_same_length && actions.withdraw.iter().zip(attempts).all(same)

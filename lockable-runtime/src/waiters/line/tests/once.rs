@@ -15,10 +15,10 @@ fn those_that_wait_for_a_run_end_when_it_is_done() {
     let mut case = case();
     case.joins_once(0, "first");
     case.joins_once(1, "second");
-    let place = case.asks(&sent_once());
-    let actions = case.answered(&place, &DONE);
+    let entry = case.queries(&sent_once());
+    let actions = case.answered(&entry, &DONE);
     assert_eq!(refused(&actions), ["first", "second"]);
-    assert!(withdraws(&actions, &[&place]));
+    assert!(withdraws(&actions, &[&entry]));
     assert!(case.line.is_over());
 }
 
@@ -27,15 +27,15 @@ fn calls_of_another_kind_wait_on() {
     let mut case = case();
     case.joins_once(0, "once");
     case.joins(1, "plain");
-    let place = case.asks(&sent_once());
-    let actions = case.answered(&place, &DONE);
+    let entry = case.queries(&sent_once());
+    let actions = case.answered(&entry, &DONE);
     assert_eq!(refused(&actions), ["once"]);
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
     // Its own place has a token that says nothing of `once`.
-    assert!(gives_back(case.granted(&place), &place));
+    assert!(gives_back(case.granted(&entry), &entry));
     assert_eq!(case.due_in(), Some(Duration::ZERO));
-    let place = case.asks(&sent());
-    assert_eq!(delivered(&case.granted(&place)), Some("plain"));
+    let entry = case.queries(&sent());
+    assert_eq!(delivered(&case.granted(&entry)), Some("plain"));
 }
 
 /// A lock that a minimum hold keeps would be done otherwise.
@@ -43,24 +43,24 @@ fn calls_of_another_kind_wait_on() {
 fn no_turn_is_passed_to_a_call_of_another_kind() {
     let mut case = case();
     case.joins_once(0, "once");
-    let place = case.asks(&sent_once());
+    let entry = case.queries(&sent_once());
     case.joins(1, "plain");
     case.joins_once(2, "again");
-    assert_eq!(delivered(&case.granted(&place)), Some("once"));
-    assert!(is_nothing(&case.line.passed(&place, case.now)));
+    assert_eq!(delivered(&case.granted(&entry)), Some("once"));
+    assert!(is_nothing(&case.line.passed(&entry, case.now)));
     assert!(is_nothing(&case.line.left(1, case.now)));
-    assert_eq!(delivered(&case.line.passed(&place, case.now)), Some("again"));
+    assert_eq!(delivered(&case.line.passed(&entry, case.now)), Some("again"));
 }
 
 #[test]
 fn a_grant_goes_to_the_first_call_of_its_kind() {
     let mut case = case();
     case.joins_once(0, "once");
-    let place = case.asks(&sent_once());
+    let entry = case.queries(&sent_once());
     case.joins(1, "plain");
     case.joins_once(2, "next");
     assert!(is_nothing(&case.line.left(0, case.now)));
-    assert_eq!(delivered(&case.granted(&place)), Some("next"));
+    assert_eq!(delivered(&case.granted(&entry)), Some("next"));
 }
 
 /// The answer is from before an operator had the run repeated.
@@ -69,7 +69,7 @@ fn an_old_answer_ends_no_call_behind_a_turn() {
     let mut case = case();
     case.joins_once(0, "first");
     case.joins_once(1, "second");
-    let place = case.asks(&sent_once());
-    assert_eq!(delivered(&case.granted(&place)), Some("first"));
-    assert!(is_nothing(&case.answered(&place, &DONE)));
+    let entry = case.queries(&sent_once());
+    assert_eq!(delivered(&case.granted(&entry)), Some("first"));
+    assert!(is_nothing(&case.answered(&entry, &DONE)));
 }

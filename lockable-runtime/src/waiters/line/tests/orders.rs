@@ -48,7 +48,7 @@ const SEEN: [&str; 12] = [
     "withdrawals",
     "unwanted or returned grants",
     "locks lost",
-    "releases with a next place",
+    "releases with a next entry",
     "releases without an answer",
     "messages",
 ];
@@ -111,7 +111,7 @@ impl<'a> Order<'a> {
         for process in &self.processes {
             assert!(process.line.is_over(), "order {}: a line is left", self.seed);
         }
-        assert!(self.store.is_empty(), "order {}: a lock or a place that no call has", self.seed);
+        assert!(self.store.is_empty(), "order {}: a lock or a entry that no call has", self.seed);
     }
 
     fn count(&mut self, what: &'static str) {
@@ -254,11 +254,11 @@ impl<'a> Order<'a> {
                 self.store.release(&attempt, None);
                 self.count("unwanted or returned grants");
             }
-            Packet::Release(attempt, ending, is_heard) => {
-                self.release(at, attempt, ending, is_heard);
+            Packet::Release(attempt, turn_end, is_heard) => {
+                self.release(at, attempt, turn_end, is_heard);
             }
-            Packet::Released(attempt, ending) => {
-                let actions = process.line.released(&attempt, ending, now);
+            Packet::Released(attempt, turn_end) => {
+                let actions = process.line.released(&attempt, turn_end, now);
                 process.perform(actions);
             }
             Packet::Published(wake_up) => {
@@ -273,20 +273,20 @@ impl<'a> Order<'a> {
         }
     }
 
-    fn release(&mut self, at: usize, attempt: Arc<Attempt>, ending: TurnEnd, is_heard: bool) {
-        let (_, grant) = self.store.release(&attempt, ending.next.as_ref());
+    fn release(&mut self, at: usize, attempt: Arc<Attempt>, turn_end: TurnEnd, is_heard: bool) {
+        let (_, grant) = self.store.release(&attempt, turn_end.next.as_ref());
         let now = self.now;
-        if ending.next.is_some() {
-            self.count("releases with a next place");
+        if turn_end.next.is_some() {
+            self.count("releases with a next entry");
         }
         let process = &mut self.processes[at];
         if is_heard {
-            let ending = TurnEnd { is_answered: true, grant, ..ending };
-            return process.under_way.push(Packet::Released(attempt, ending));
+            let turn_end = TurnEnd { is_answered: true, grant, ..turn_end };
+            return process.under_way.push(Packet::Released(attempt, turn_end));
         }
-        // The background releases it again, and once the answer is given up the line asks.
+        // The background releases it again, and once the answer is given up the line queries.
         process.under_way.push(Packet::Deferred(Arc::clone(&attempt)));
-        let actions = process.line.released(&attempt, ending, now);
+        let actions = process.line.released(&attempt, turn_end, now);
         process.perform(actions);
         self.count("releases without an answer");
     }

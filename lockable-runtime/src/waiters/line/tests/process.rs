@@ -110,13 +110,13 @@ impl Process {
         self.due = None;
         let make = self.make();
         if let Some(attempt) = self.line.came_due(make) {
-            self.asks(attempt, is_sent, is_heard, now);
+            self.queries(attempt, is_sent, is_heard, now);
         }
         self.take_due();
     }
 
     /// A request may be sent long before it arrives.
-    fn asks(&mut self, attempt: Arc<Attempt>, is_sent: bool, is_heard: bool, now: Moment) {
+    fn queries(&mut self, attempt: Arc<Attempt>, is_sent: bool, is_heard: bool, now: Moment) {
         if is_sent {
             attempt.mark_sent(now);
         }
@@ -146,17 +146,17 @@ impl Process {
     /// The release of a turn begins.
     pub(super) fn releases(&mut self, attempt: Arc<Attempt>, is_heard: bool, now: Moment) {
         let make = self.make();
-        let ending = self.line.ending(&attempt, Some(make), now);
-        if let Some(next) = &ending.next {
+        let turn_end = self.line.releasing(&attempt, Some(make), now);
+        if let Some(next) = &turn_end.next {
             next.mark_sent(now);
         }
-        self.under_way.push(Packet::Release(attempt, ending, is_heard));
+        self.under_way.push(Packet::Release(attempt, turn_end, is_heard));
         self.take_due();
     }
 
     /// Does what the line asks for.
     pub(super) fn perform(&mut self, actions: Actions<u64>) {
-        let Actions { deliver, ask, withdraw, release, refuse } = actions;
+        let Actions { deliver, query, withdraw, release, refuse } = actions;
         if let Some((number, granted)) = deliver {
             let first = self.waiting.pop_first();
             assert_eq!(first, Some(number), "a call is served before its turn, or again");
@@ -169,7 +169,7 @@ impl Process {
         let withdrawn = withdraw.into_iter().filter(is_sent).map(Packet::Withdrawal);
         self.under_way.extend(withdrawn);
         self.under_way.extend(release.map(Packet::Deferred));
-        self.under_way.extend(ask.map(|attempt| Packet::Query(attempt, true)));
+        self.under_way.extend(query.map(|attempt| Packet::Query(attempt, true)));
         self.take_due();
     }
 

@@ -7,11 +7,11 @@ fn a_line_asks_at_once_and_for_one_place() {
     let mut case = case();
     case.joins(0, "first");
     assert_eq!(case.due_in(), Some(Duration::ZERO));
-    let place = case.asks(&sent());
+    let entry = case.queries(&sent());
     case.joins(1, "second");
     assert_eq!(case.due_in(), None);
-    assert!(Arc::ptr_eq(&place, &case.asks(&sent())));
-    assert_eq!(case.line.queued_owner(), Some(&place.owner));
+    assert!(Arc::ptr_eq(&entry, &case.queries(&sent())));
+    assert_eq!(case.line.queued_owner(), Some(&entry.owner));
 }
 
 #[test]
@@ -33,8 +33,8 @@ fn a_queued_line_asks_when_the_holders_lease_ends() {
     for (remaining, due) in of_answers {
         let mut case = case();
         case.joins(0, "first");
-        let place = case.asks(&sent());
-        assert!(is_nothing(&case.answered(&place, &Enqueued::Queued(remaining))));
+        let entry = case.queries(&sent());
+        assert!(is_nothing(&case.answered(&entry, &Enqueued::Queued(remaining))));
         assert_eq!(case.due_in(), Some(Duration::from_millis(due)));
         assert!(matches!(case.line.last_reply, LastReply::Busy));
     }
@@ -44,33 +44,33 @@ fn a_queued_line_asks_when_the_holders_lease_ends() {
 fn a_line_that_is_woken_asks_at_once() {
     let mut case = case();
     case.joins(0, "first");
-    let place = case.asks(&sent());
-    assert!(is_nothing(&case.answered(&place, &BUSY)));
+    let entry = case.queries(&sent());
+    assert!(is_nothing(&case.answered(&entry, &BUSY)));
     for (again, due) in [(true, Duration::ZERO), (false, RECHECK_INTERVAL)] {
-        let woken = case.line.woken(&place.owner);
-        assert!(Arc::ptr_eq(woken.ask.as_ref().unwrap(), &place) && woken.deliver.is_none());
+        let woken = case.line.woken(&entry.owner);
+        assert!(Arc::ptr_eq(woken.query.as_ref().unwrap(), &entry) && woken.deliver.is_none());
         // The lock may be kept for it since that query landed.
-        assert!(!again || is_nothing(&case.line.woken(&place.owner)));
-        assert!(is_nothing(&case.answered(&place, &BUSY)), "another holder has the lock");
+        assert!(!again || is_nothing(&case.line.woken(&entry.owner)));
+        assert!(is_nothing(&case.answered(&entry, &BUSY)), "another holder has the lock");
         assert_eq!(case.due_in(), Some(due));
     }
-    drop(case.asks(&place));
-    let granted = Enqueued::Granted(case.grant(&place));
-    assert_eq!(delivered(&case.answered(&place, &granted)), Some("first"));
-    assert!(is_nothing(&case.line.woken(&place.owner)), "it has its turn");
+    drop(case.queries(&entry));
+    let granted = Enqueued::Granted(case.grant(&entry));
+    assert_eq!(delivered(&case.answered(&entry, &granted)), Some("first"));
+    assert!(is_nothing(&case.line.woken(&entry.owner)), "it has its turn");
 }
 
-/// Goal: a new subscription has the line ask, and the answer to an earlier query puts that off.
+/// Goal: a new subscription has the line query, and the answer to an earlier query puts that off.
 #[test]
 fn a_query_under_way_puts_off_no_query_of_a_new_subscription() {
     for is_missed in [false, true] {
         let mut case = case();
         case.joins(0, "first");
-        let place = case.asks(&sent());
+        let entry = case.queries(&sent());
         if is_missed {
-            case.line.asks_once_more();
+            case.line.queries_again();
         }
-        assert!(is_nothing(&case.answered(&place, &BUSY)));
+        assert!(is_nothing(&case.answered(&entry, &BUSY)));
         assert_eq!(case.due_in() == Some(Duration::ZERO), is_missed);
     }
 }
@@ -79,9 +79,9 @@ fn a_query_under_way_puts_off_no_query_of_a_new_subscription() {
 fn a_wake_up_of_another_changes_nothing() {
     let mut case = case();
     case.joins(0, "first");
-    let place = case.asks(&sent());
+    let entry = case.queries(&sent());
     assert!(is_nothing(&case.line.woken(&sent().owner)));
-    assert_eq!(case.line.queued_owner(), Some(&place.owner));
+    assert_eq!(case.line.queued_owner(), Some(&entry.owner));
 }
 
 /// See [`Line::left`].
@@ -89,11 +89,11 @@ fn a_wake_up_of_another_changes_nothing() {
 fn a_wake_up_that_crosses_a_withdrawal_changes_nothing() {
     let mut case = case();
     case.joins(0, "first");
-    let place = case.asks(&sent());
-    assert!(is_nothing(&case.answered(&place, &BUSY)));
-    assert!(withdraws(&case.line.left(0, case.now), &[&place]));
+    let entry = case.queries(&sent());
+    assert!(is_nothing(&case.answered(&entry, &BUSY)));
+    assert!(withdraws(&case.line.left(0, case.now), &[&entry]));
     assert!(case.line.is_over());
-    assert!(is_nothing(&case.line.woken(&place.owner)));
+    assert!(is_nothing(&case.line.woken(&entry.owner)));
     assert!(case.line.is_over());
 }
 
@@ -101,10 +101,10 @@ fn a_wake_up_that_crosses_a_withdrawal_changes_nothing() {
 fn a_query_that_a_withdrawal_may_overtake_is_withdrawn_again() {
     let mut case = case();
     case.joins(0, "first");
-    let place = case.asks(&sent());
-    assert!(withdraws(&case.line.left(0, case.now), &[&place]));
+    let entry = case.queries(&sent());
+    assert!(withdraws(&case.line.left(0, case.now), &[&entry]));
     assert!(!case.line.is_over(), "a query has no answer");
-    assert!(withdraws(&case.answered(&place, &BUSY), &[&place]));
+    assert!(withdraws(&case.answered(&entry, &BUSY), &[&entry]));
     assert!(case.line.is_over());
 }
 
@@ -113,9 +113,9 @@ fn a_place_is_kept_while_another_call_waits() {
     let mut case = case();
     case.joins(0, "first");
     case.joins(1, "second");
-    let place = case.asks(&sent());
+    let entry = case.queries(&sent());
     assert!(is_nothing(&case.line.left(0, case.now)));
-    assert_eq!(delivered(&case.granted(&place)), Some("second"));
+    assert_eq!(delivered(&case.granted(&entry)), Some("second"));
 }
 
 #[test]
@@ -124,22 +124,22 @@ fn a_call_that_comes_back_has_its_old_place() {
     case.joins(2, "third");
     case.joins(0, "first");
     case.joins(1, "second");
-    let place = case.asks(&sent());
-    assert_eq!(delivered(&case.granted(&place)), Some("first"));
-    assert_eq!(delivered(&case.line.returned(&place, case.now)), Some("second"));
+    let entry = case.queries(&sent());
+    assert_eq!(delivered(&case.granted(&entry)), Some("first"));
+    assert_eq!(delivered(&case.line.returned(&entry, case.now)), Some("second"));
 }
 
 #[test]
 fn a_query_without_an_answer_counts_as_under_way() {
     let mut case = case();
     case.joins_after_try(0, "first");
-    let attempt = case.asks(&sent());
+    let attempt = case.queries(&sent());
     let fault = Fault::unavailable("no answer");
     assert!(is_nothing(&case.line.failed(Some(&attempt), &fault, case.now)));
     assert!(!case.line.query_ends(&attempt, false));
     assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
-    let ending = case.ending(&attempt, &sent());
-    assert!(withdraws(&case.line.released(&attempt, ending, case.now), &[&attempt]));
+    let turn_end = case.releasing(&attempt, &sent());
+    assert!(withdraws(&case.line.released(&attempt, turn_end, case.now), &[&attempt]));
 }
 
 #[test]
@@ -147,33 +147,33 @@ fn a_query_that_was_never_sent_is_forgotten() {
     let mut case = case();
     case.joins(0, "first");
     let unsent = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
-    let attempt = case.asks(&unsent);
+    let attempt = case.queries(&unsent);
     assert!(!case.line.query_ends(&attempt, false));
     assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
-    let ending = case.ending(&attempt, &sent());
-    assert!(is_nothing(&case.line.released(&attempt, ending, case.now)));
+    let turn_end = case.releasing(&attempt, &sent());
+    assert!(is_nothing(&case.line.released(&attempt, turn_end, case.now)));
 }
 
 #[test]
-fn a_line_asks_again_after_a_fault_and_gives_up_after_half_a_minute() {
+fn a_line_is_woken_again_after_a_fault_and_gives_up_after_half_a_minute() {
     let mut case = case();
     case.joins_after_try(0, "first");
     case.joins(1, "second");
     let fault = Fault::unavailable("no answer");
-    let place = case.asks(&sent());
+    let entry = case.queries(&sent());
     for after in [0, 10_000, 19_999] {
         let now = case.after(after);
-        assert!(is_nothing(&case.line.failed(Some(&place), &fault, now)));
+        assert!(is_nothing(&case.line.failed(Some(&entry), &fault, now)));
         assert_eq!(case.due_in(), Some(RECHECK_INTERVAL / 5));
         assert!(matches!(case.line.last_reply, LastReply::Fault(_)));
     }
     let now = case.after(1);
-    let actions = case.line.failed(Some(&place), &fault, now);
+    let actions = case.line.failed(Some(&entry), &fault, now);
     let (_, refused) = actions.refuse.as_ref().unwrap();
     let names: Vec<_> = refused.iter().map(|waiter| waiter.answer).collect();
     assert_eq!(names, ["first", "second"]);
-    assert!(withdraws(&actions, &[&place]));
-    assert!(case.line.query_ends(&place, false) && case.line.is_over());
+    assert!(withdraws(&actions, &[&entry]));
+    assert!(case.line.query_ends(&entry, false) && case.line.is_over());
 }
 
 #[test]
@@ -181,13 +181,13 @@ fn an_answer_starts_the_half_minute_again() {
     let mut case = case();
     case.joins_after_try(0, "first");
     let fault = Fault::unavailable("no answer");
-    let place = case.asks(&sent());
-    assert!(is_nothing(&case.line.failed(Some(&place), &fault, case.now)));
+    let entry = case.queries(&sent());
+    assert!(is_nothing(&case.line.failed(Some(&entry), &fault, case.now)));
     case.after(29_000);
-    assert!(is_nothing(&case.answered(&place, &BUSY)));
-    let place = case.asks(&place);
+    assert!(is_nothing(&case.answered(&entry, &BUSY)));
+    let entry = case.queries(&entry);
     let now = case.after(2_000);
-    assert!(is_nothing(&case.line.failed(Some(&place), &fault, now)));
+    assert!(is_nothing(&case.line.failed(Some(&entry), &fault, now)));
 }
 
 /// None of them has tried itself.
@@ -197,22 +197,22 @@ fn a_first_query_ends_its_calls_as_a_try_does() {
     case.joins_behind_try(0, "first");
     case.line.tried(fault(), case.now);
     case.joins_behind_try(1, "second");
-    let place = case.asks(&sent());
-    let actions = case.line.failed(Some(&place), &Fault::unavailable("no answer"), case.now);
+    let entry = case.queries(&sent());
+    let actions = case.line.failed(Some(&entry), &Fault::unavailable("no answer"), case.now);
     assert_eq!(actions.refuse.as_ref().unwrap().1.len(), 2);
-    assert!(withdraws(&actions, &[&place]));
-    assert!(case.line.query_ends(&place, false) && case.line.is_over());
+    assert!(withdraws(&actions, &[&entry]));
+    assert!(case.line.query_ends(&entry, false) && case.line.is_over());
 }
 
 #[test]
 fn an_old_query_without_an_answer_ends_no_new_call() {
     let mut case = case();
     case.joins_behind_try(0, "first");
-    let place = case.asks(&sent());
-    assert!(withdraws(&case.line.left(0, case.now), &[&place]));
+    let entry = case.queries(&sent());
+    assert!(withdraws(&case.line.left(0, case.now), &[&entry]));
     case.joins_behind_try(1, "second");
     let fault = Fault::unavailable("no answer");
-    assert!(withdraws(&case.line.failed(Some(&place), &fault, case.now), &[&place]));
+    assert!(withdraws(&case.line.failed(Some(&entry), &fault, case.now), &[&entry]));
     assert_eq!(case.line.len(), 1);
 }
 
@@ -230,10 +230,10 @@ fn a_refusal_ends_every_call_at_once() {
 fn a_fault_of_a_leftover_withdraws_it() {
     let mut case = case();
     case.joins(0, "first");
-    let place = case.asks(&sent());
-    assert!(withdraws(&case.line.left(0, case.now), &[&place]));
+    let entry = case.queries(&sent());
+    assert!(withdraws(&case.line.left(0, case.now), &[&entry]));
     let fault = Fault::unavailable("no answer");
-    assert!(withdraws(&case.line.failed(Some(&place), &fault, case.now), &[&place]));
+    assert!(withdraws(&case.line.failed(Some(&entry), &fault, case.now), &[&entry]));
     assert_eq!(case.due_in(), None, "no call waits");
 }
 
@@ -272,8 +272,8 @@ fn a_line_behind_a_try_asks_after_a_deadline() {
     case.joins_behind_try(0, "first");
     assert_eq!(case.due_in(), Some(DEADLINE));
     assert!(matches!(case.line.last_reply, LastReply::Nothing));
-    let place = case.asks(&sent());
-    assert!(is_nothing(&case.answered(&place, &BUSY)));
+    let entry = case.queries(&sent());
+    assert!(is_nothing(&case.answered(&entry, &BUSY)));
 }
 
 #[test]
@@ -296,18 +296,18 @@ fn a_call_that_tried_comes_before_those_behind_it() {
     case.joins_behind_try(1, "second");
     case.line.tried(LastReply::Busy, case.now);
     case.joins(0, "first");
-    let place = case.asks(&sent());
-    assert_eq!(delivered(&case.granted(&place)), Some("first"));
+    let entry = case.queries(&sent());
+    assert_eq!(delivered(&case.granted(&entry)), Some("first"));
 }
 
 #[test]
 fn a_try_that_ends_asks_no_second_query() {
     let mut case = case();
     case.joins_behind_try(0, "first");
-    let place = case.asks(&sent());
+    let entry = case.queries(&sent());
     case.line.tried(LastReply::Busy, case.now);
     assert_eq!(case.due_in(), None, "a query is under way");
-    assert!(is_nothing(&case.answered(&place, &BUSY)));
+    assert!(is_nothing(&case.answered(&entry, &BUSY)));
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
     case.line.tried(LastReply::Busy, case.now);
     assert_eq!(case.due_in(), None, "it is queued");

@@ -9,11 +9,11 @@ fn two_answers_begin_one_turn() {
     let mut case = case();
     case.joins(0, "first");
     case.joins(1, "second");
-    let place = case.asks(&sent());
-    drop(case.asks(&place));
-    let granted = Enqueued::Granted(case.grant(&place));
-    assert_eq!(delivered(&case.answered(&place, &granted)), Some("first"));
-    assert!(is_nothing(&case.answered(&place, &granted)));
+    let entry = case.queries(&sent());
+    drop(case.queries(&entry));
+    let granted = Enqueued::Granted(case.grant(&entry));
+    assert_eq!(delivered(&case.answered(&entry, &granted)), Some("first"));
+    assert!(is_nothing(&case.answered(&entry, &granted)));
     assert_eq!(case.line.len(), 1);
 }
 
@@ -21,14 +21,14 @@ fn two_answers_begin_one_turn() {
 fn a_turn_is_what_its_grant_says() {
     let mut case = case();
     case.joins(0, "first");
-    let place = case.asks(&sent());
-    let grant = Grant::answered(&place, Reserved::turn(7), case.now);
+    let entry = case.queries(&sent());
+    let grant = Grant::answered(&entry, Reserved::turn(7), case.now);
     case.after(2_000);
     let since = grant.since();
-    let (_, granted) = case.answered(&place, &Enqueued::Granted(grant)).deliver.unwrap();
+    let (_, granted) = case.answered(&entry, &Enqueued::Granted(grant)).deliver.unwrap();
     assert_eq!((u64::from(granted.grant.fencing_token()), granted.grant.since()), (7, since));
-    assert!(!granted.is_passed_on && Arc::ptr_eq(&granted.attempt, &place));
-    assert!(place.had_turn());
+    assert!(!granted.is_passed_on && Arc::ptr_eq(&granted.attempt, &entry));
+    assert!(entry.had_turn());
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
 }
 
@@ -36,11 +36,11 @@ fn a_turn_is_what_its_grant_says() {
 fn a_late_grant_of_a_place_that_was_given_up_is_released() {
     let mut case = case();
     case.joins(0, "first");
-    let place = case.asks(&sent());
-    assert!(withdraws(&case.line.left(0, case.now), &[&place]));
+    let entry = case.queries(&sent());
+    assert!(withdraws(&case.line.left(0, case.now), &[&entry]));
     case.joins(1, "second");
-    let granted = Enqueued::Granted(case.grant(&place));
-    assert!(releases(&case.answered(&place, &granted), &place));
+    let granted = Enqueued::Granted(case.grant(&entry));
+    assert!(releases(&case.answered(&entry, &granted), &entry));
     assert_eq!(case.line.len(), 1);
 }
 
@@ -75,10 +75,10 @@ fn a_turn_without_further_fencing_tokens_is_not_passed_on() {
     let mut case = case();
     case.joins(0, "first");
     case.joins(1, "second");
-    let place = case.asks(&sent());
-    let grant = Grant::answered(&place, Reserved::single(7), case.now);
-    assert_eq!(delivered(&case.granted_as(&place, grant)), Some("first"));
-    assert!(is_nothing(&case.line.passed(&place, case.now)));
+    let entry = case.queries(&sent());
+    let grant = Grant::answered(&entry, Reserved::single(7), case.now);
+    assert_eq!(delivered(&case.granted_as(&entry, grant)), Some("first"));
+    assert!(is_nothing(&case.line.passed(&entry, case.now)));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_fair_call_neither_takes_nor_gives_a_pass() {
         let mut case = case();
         case.joins_as(0, "first", first);
         case.joins_as(1, "second", second);
-        let attempt = case.asks(&sent());
+        let attempt = case.queries(&sent());
         assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
         assert!(is_nothing(&case.line.passed(&attempt, case.now)));
     }
@@ -111,11 +111,11 @@ fn a_lock_that_is_not_surely_held_is_not_passed_on() {
         let mut case = case();
         case.joins(0, "first");
         case.joins(1, "second");
-        let place = case.asks(&sent());
-        let grant = case.grant(&place);
+        let entry = case.queries(&sent());
+        let grant = case.grant(&entry);
         case.after(after);
-        assert_eq!(delivered(&case.granted_as(&place, grant)), Some("first"));
-        assert_eq!(delivered(&case.line.passed(&place, case.now)).is_some(), is_passed, "{after}");
+        assert_eq!(delivered(&case.granted_as(&entry, grant)), Some("first"));
+        assert_eq!(delivered(&case.line.passed(&entry, case.now)).is_some(), is_passed, "{after}");
     }
 }
 
@@ -127,12 +127,12 @@ fn a_turn_is_passed_to_a_call_with_a_shorter_lease() {
     {
         let mut case = case();
         case.joins(0, "first");
-        let place = case.asks(&sent());
-        let grant = case.grant(&place);
+        let entry = case.queries(&sent());
+        let grant = case.grant(&entry);
         case.after(after);
-        assert_eq!(delivered(&case.granted_as(&place, grant)), Some("first"));
+        assert_eq!(delivered(&case.granted_as(&entry, grant)), Some("first"));
         case.joins_for(1, "second", seconds);
-        let passed = case.line.passed(&place, case.now);
+        let passed = case.line.passed(&entry, case.now);
         assert_eq!(delivered(&passed).is_some(), is_passed, "{seconds} {after}");
     }
 }
@@ -142,16 +142,16 @@ fn a_turn_is_passed_to_a_call_with_a_shorter_lease() {
 fn a_place_is_asked_for_as_long_as_its_first_call_needs() {
     let mut case = case();
     case.joins(0, "first");
-    let place = case.asks(&sent());
+    let entry = case.queries(&sent());
     case.joins_for(1, "second", 60);
     case.joins(2, "third");
     assert!(is_nothing(&case.line.left(0, case.now)));
-    let short = Enqueued::Granted(case.grant(&place));
-    assert!(is_nothing(&case.answered(&place, &short)), "no call behind it comes before it");
+    let short = Enqueued::Granted(case.grant(&entry));
+    assert!(is_nothing(&case.answered(&entry, &short)), "no call behind it comes before it");
     assert_eq!(case.due_in(), Some(Duration::ZERO));
-    let longer = case.asks(&sent());
-    assert_eq!((longer.owner == place.owner, longer.ttl.duration().as_secs()), (true, 60));
-    assert_eq!((longer.entry(), longer.sent_at()), (place.entry(), place.sent_at()));
+    let longer = case.queries(&sent());
+    assert_eq!((longer.owner == entry.owner, longer.ttl.duration().as_secs()), (true, 60));
+    assert_eq!((longer.entry(), longer.sent_at()), (entry.entry(), entry.sent_at()));
     let granted = Enqueued::Granted(case.grant(&longer));
     assert_eq!(delivered(&case.answered(&longer, &granted)), Some("second"));
     assert_eq!(delivered(&case.line.passed(&longer, case.now)), Some("third"));
@@ -164,14 +164,14 @@ fn a_turn_of_a_server_that_was_left_is_not_passed_on() {
         let mut case = case();
         case.joins(0, "first");
         case.joins(1, "second");
-        let place = case.asks(&sent());
+        let entry = case.queries(&sent());
         let epochs = Arc::<Epochs>::default();
-        let grant = case.grant(&place).of_epoch(Some(Arc::new(epochs.current())));
-        assert_eq!(delivered(&case.granted_as(&place, grant)), Some("first"));
+        let grant = case.grant(&entry).of_epoch(Some(Arc::new(epochs.current())));
+        assert_eq!(delivered(&case.granted_as(&entry, grant)), Some("first"));
         if is_left {
             epochs.begin(true);
         }
-        assert_eq!(delivered(&case.line.passed(&place, case.now)).is_none(), is_left);
+        assert_eq!(delivered(&case.line.passed(&entry, case.now)).is_none(), is_left);
     }
 }
 
@@ -181,13 +181,13 @@ fn a_turn_that_another_has_replaced_is_not_passed_on() {
     let lost = case.given();
     case.joins(1, "second");
     case.joins(2, "third");
-    let place = case.asks(&sent());
-    assert_eq!(delivered(&case.granted(&place)), Some("second"));
+    let entry = case.queries(&sent());
+    assert_eq!(delivered(&case.granted(&entry)), Some("second"));
     assert!(is_nothing(&case.line.passed(&lost, case.now)));
-    let ending = case.ending(&lost, &sent());
-    assert!(ending.next.is_none());
-    assert!(is_nothing(&case.line.released(&lost, ending, case.now)));
-    assert_eq!(delivered(&case.line.passed(&place, case.now)), Some("third"));
+    let turn_end = case.releasing(&lost, &sent());
+    assert!(turn_end.next.is_none());
+    assert!(is_nothing(&case.line.released(&lost, turn_end, case.now)));
+    assert_eq!(delivered(&case.line.passed(&entry, case.now)), Some("third"));
 }
 
 /// Its lock has ended, so an earlier query may have queued it again.
@@ -196,8 +196,8 @@ fn a_turn_that_another_grant_has_replaced_is_withdrawn() {
     let mut case = case();
     let former = case.given();
     case.joins(1, "second");
-    let place = case.asks(&sent());
-    let Actions { deliver, withdraw, .. } = case.granted(&place);
+    let entry = case.queries(&sent());
+    let Actions { deliver, withdraw, .. } = case.granted(&entry);
     assert_eq!(deliver.map(|(name, _)| name), Some("second"));
     assert!(matches!(&*withdraw, [one] if Arc::ptr_eq(one, &former)));
 }
@@ -219,14 +219,14 @@ fn an_attempt_with_two_permits_gives_both_back() {
     for (repeated, is_withdrawn) in [(1, false), (2, true)] {
         let mut case = case();
         case.joins(0, "first");
-        let place = case.asks(&of_local_permit(&local_permit));
-        drop(case.asks(&place));
+        let entry = case.queries(&of_local_permit(&local_permit));
+        drop(case.queries(&entry));
         for (permit, call) in [(1, Some("first")), (repeated, None)] {
-            let grant = case.grant(&place).of_permit(Some(local_permit.permits_key.member(permit)));
-            assert_eq!(delivered(&case.answered(&place, &Enqueued::Granted(grant))), call);
+            let grant = case.grant(&entry).of_permit(Some(local_permit.permits_key.member(permit)));
+            assert_eq!(delivered(&case.answered(&entry, &Enqueued::Granted(grant))), call);
         }
-        let ending = case.ending(&place, &sent());
-        let actions = case.line.released(&place, ending, case.now);
+        let turn_end = case.releasing(&entry, &sent());
+        let actions = case.line.released(&entry, turn_end, case.now);
         assert_eq!(actions.withdraw.len(), usize::from(is_withdrawn));
     }
 }
@@ -240,9 +240,9 @@ fn a_turn_with_another_permit_is_not_withdrawn() {
         case.joins(0, "first");
         case.joins(1, "second");
         let mut granted = |permit| {
-            let place = case.asks(&of_local_permit(&local_permit));
-            let grant = case.grant(&place).of_permit(Some(local_permit.permits_key.member(permit)));
-            case.answered(&place, &Enqueued::Granted(grant))
+            let entry = case.queries(&of_local_permit(&local_permit));
+            let grant = case.grant(&entry).of_permit(Some(local_permit.permits_key.member(permit)));
+            case.answered(&entry, &Enqueued::Granted(grant))
         };
         assert_eq!(delivered(&granted(1)), Some("first"));
         let second = granted(permit);
@@ -256,10 +256,10 @@ fn a_release_queues_the_line_again() {
     let attempt = case.given();
     case.joins(1, "second");
     let next = sent();
-    let ending = case.ending(&attempt, &next);
-    assert!(Arc::ptr_eq(ending.next.as_ref().unwrap(), &next));
+    let turn_end = case.releasing(&attempt, &next);
+    assert!(Arc::ptr_eq(turn_end.next.as_ref().unwrap(), &next));
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
-    assert!(is_nothing(&case.line.released(&attempt, ending, case.now)));
+    assert!(is_nothing(&case.line.released(&attempt, turn_end, case.now)));
     assert_eq!(case.due_in(), None, "it is queued");
     assert_eq!(delivered(&case.granted(&next)), Some("second"));
 }
@@ -270,9 +270,9 @@ fn the_grant_of_the_next_attempt_may_come_with_the_release() {
     let attempt = case.given();
     case.joins(1, "second");
     let next = sent();
-    let ending = case.ending(&attempt, &next);
-    let ending = TurnEnd { grant: Some(case.grant(&next)), ..ending };
-    assert_eq!(delivered(&case.line.released(&attempt, ending, case.now)), Some("second"));
+    let turn_end = case.releasing(&attempt, &next);
+    let turn_end = TurnEnd { grant: Some(case.grant(&next)), ..turn_end };
+    assert_eq!(delivered(&case.line.released(&attempt, turn_end, case.now)), Some("second"));
     assert_eq!(delivered(&case.line.passed(&next, case.now)), None);
 }
 
@@ -280,11 +280,11 @@ fn the_grant_of_the_next_attempt_may_come_with_the_release() {
 fn a_line_asks_at_once_after_a_release_that_did_not_queue_it() {
     let mut case = case();
     let attempt = case.given();
-    let ending = case.ending(&attempt, &sent());
-    assert!(ending.next.is_none());
+    let turn_end = case.releasing(&attempt, &sent());
+    assert!(turn_end.next.is_none());
     case.joins(1, "second");
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL), "the turn continues");
-    assert!(is_nothing(&case.line.released(&attempt, ending, case.now)));
+    assert!(is_nothing(&case.line.released(&attempt, turn_end, case.now)));
     assert_eq!(case.due_in(), Some(Duration::ZERO));
 }
 
@@ -293,20 +293,20 @@ fn a_line_asks_at_once_after_a_release_without_an_answer() {
     let mut case = case();
     let attempt = case.given();
     case.joins(1, "second");
-    let ending = case.ending(&attempt, &sent());
-    let ending = TurnEnd { is_answered: false, ..ending };
-    assert!(is_nothing(&case.line.released(&attempt, ending, case.now)));
+    let turn_end = case.releasing(&attempt, &sent());
+    let turn_end = TurnEnd { is_answered: false, ..turn_end };
+    assert!(is_nothing(&case.line.released(&attempt, turn_end, case.now)));
     assert_eq!(case.due_in(), Some(Duration::ZERO));
 }
 
 #[test]
-fn a_line_asks_again_soon_after_a_minimum_hold() {
+fn a_line_is_woken_again_soon_after_a_minimum_hold() {
     let mut case = case();
     let attempt = case.given();
     attempt.min_hold.set_end(case.now.after(Duration::from_millis(50)));
     case.joins(1, "second");
-    let ending = case.ending(&attempt, &sent());
-    assert!(ending.next.is_some());
+    let turn_end = case.releasing(&attempt, &sent());
+    assert!(turn_end.next.is_some());
     assert_eq!(case.due_in(), Some(Duration::from_millis(50)));
 }
 
@@ -315,26 +315,26 @@ fn a_next_place_that_was_given_up_meanwhile_is_withdrawn_again() {
     let mut case = case();
     let attempt = case.given();
     case.joins(1, "second");
-    let ending = case.ending(&attempt, &sent());
-    let next = Arc::clone(ending.next.as_ref().unwrap());
+    let turn_end = case.releasing(&attempt, &sent());
+    let next = Arc::clone(turn_end.next.as_ref().unwrap());
     assert!(withdraws(&case.line.left(1, case.now), &[&next]));
     case.joins(2, "third");
     case.line.due = None;
-    assert!(withdraws(&case.line.released(&attempt, ending, case.now), &[&next]));
+    assert!(withdraws(&case.line.released(&attempt, turn_end, case.now), &[&next]));
     assert_eq!(case.due_in(), Some(Duration::ZERO), "the third is not queued");
 }
 
-/// See [`Line::ending`].
+/// See [`Line::releasing`].
 #[test]
 fn a_query_that_a_release_may_overtake_is_withdrawn() {
     let mut case = case();
     case.joins(0, "first");
-    let attempt = case.asks(&sent());
+    let attempt = case.queries(&sent());
     assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
-    let ending = case.ending(&attempt, &sent());
+    let turn_end = case.releasing(&attempt, &sent());
     let granted = Enqueued::Granted(case.grant(&attempt));
     assert!(is_nothing(&case.answered(&attempt, &granted)));
-    assert!(withdraws(&case.line.released(&attempt, ending, case.now), &[&attempt]));
+    assert!(withdraws(&case.line.released(&attempt, turn_end, case.now), &[&attempt]));
     assert!(case.line.is_over());
 }
 
@@ -344,11 +344,11 @@ fn a_late_grant_is_given_back_without_a_minimum_hold() {
     for is_answered in [false, true] {
         let mut case = case();
         case.joins(0, "first");
-        let attempt = case.asks(&sent());
+        let attempt = case.queries(&sent());
         assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
         attempt.min_hold.set_end(case.now.after(Duration::from_secs(3_600)));
-        let ending = TurnEnd { is_answered, ..case.ending(&attempt, &sent()) };
-        let _ended = case.line.released(&attempt, ending, case.now);
+        let turn_end = TurnEnd { is_answered, ..case.releasing(&attempt, &sent()) };
+        let _ended = case.line.released(&attempt, turn_end, case.now);
         let late = Enqueued::Granted(case.grant(&attempt));
         assert!(releases(&case.answered(&attempt, &late), &attempt));
         assert_eq!(
@@ -364,7 +364,7 @@ fn a_query_that_lands_after_the_turn_is_released_or_withdrawn() {
     for is_granted in [true, false] {
         let mut case = case();
         case.joins(0, "first");
-        let attempt = case.asks(&sent());
+        let attempt = case.queries(&sent());
         assert_eq!(delivered(&case.granted(&attempt)), Some("first"));
         assert!(is_nothing(&case.line.deferred(&attempt, case.now)));
         assert!(!case.line.is_over());
@@ -393,7 +393,10 @@ fn the_next_call_is_asked_for_after_each_end_of_a_turn() {
         assert_eq!(actions.release.is_some(), is_released);
         assert_eq!(case.due_in(), Some(Duration::ZERO));
         assert!(
-            case.line.ending(&attempt, Some(|_: &WaitingCall<_>| sent()), case.now).next.is_none()
+            case.line
+                .releasing(&attempt, Some(|_: &WaitingCall<_>| sent()), case.now)
+                .next
+                .is_none()
         );
     }
 }
