@@ -62,7 +62,7 @@ impl Failure {
         Self { error, message: message.into(), exit_code, hold: None }
     }
 
-    /// The same, about this hold.
+    /// Adds the hold that the failure is about.
     pub(crate) fn about(mut self, held: &HeldLock) -> Self {
         self.hold = Some(Box::new(Hold {
             key: held.key().as_str().to_owned(),
@@ -74,7 +74,7 @@ impl Failure {
         self
     }
 
-    /// The same, about a hold that was looked at twice.
+    /// Adds whether the hold was renewed between two looks at it.
     pub(crate) fn renewed(mut self, renewed: Option<bool>) -> Self {
         if let Some(hold) = &mut self.hold {
             hold.renewed = renewed;
@@ -82,13 +82,13 @@ impl Failure {
         self
     }
 
-    /// The same, with the name of the lock before the message.
+    /// Puts the name of the lock before the message.
     pub(crate) fn of_lock(mut self, name: &str) -> Self {
         self.message = format!("lock `{name}`: {}", self.message);
         self
     }
 
-    /// The same, with what comes of it behind the message.
+    /// Puts what comes of the failure behind the message.
     pub(crate) fn followed_by(mut self, more: &str) -> Self {
         self.message.push_str(more);
         self

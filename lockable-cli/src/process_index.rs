@@ -17,12 +17,12 @@ pub(crate) enum Known<'a> {
 }
 
 impl ProcessIndex {
-    /// A user without the right to see it, or a service that hides it, is no failure.
+    /// Asks for the processes. A user without the right to see them, or a service that hides them, is no failure.
     pub(crate) async fn of(admin: &Admin) -> Self {
         Self(admin.processes().await.ok())
     }
 
-    /// The same where it comes first.
+    /// As [`of`](Self::of), but for a caller that asks this before anything else.
     ///
     /// # Errors
     /// When the server gives no answer, so that each other question would wait as long.
@@ -33,7 +33,7 @@ impl ProcessIndex {
         }
     }
 
-    /// Where no process is to be found.
+    /// Makes an index in which no process is found.
     pub(crate) fn unknown() -> Self {
         Self(None)
     }

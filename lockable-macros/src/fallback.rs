@@ -8,7 +8,7 @@ use syn::Error;
 
 use crate::target;
 
-/// The item without its lock, and the mistakes.
+/// Returns the item without its lock, and the mistakes.
 pub(crate) fn refused(item: TokenStream, mistakes: &Error) -> TokenStream {
     // A second attribute would repeat these mistakes, or expand as if nothing were wrong.
     let item = target::without_our_attributes(item);
@@ -17,7 +17,7 @@ pub(crate) fn refused(item: TokenStream, mistakes: &Error) -> TokenStream {
     quote!(#[allow(unused)] #item #errors)
 }
 
-/// The same with an empty body, for bodies that use a name which only the attribute binds.
+/// As [`refused`], but with an empty body, for bodies that use a name which only the attribute binds.
 ///
 /// ```text
 /// Input:  async fn f() -> u64 { lock.fencing_token() }

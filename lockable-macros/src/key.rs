@@ -52,7 +52,7 @@ impl KeyTemplate {
         Self { holes: holes(&pieces), missed, after_hash, least_bytes, literal }
     }
 
-    /// The same, with nothing that could have been meant as a hole.
+    /// Returns this template as one in which nothing could have been meant as a hole.
     pub(crate) fn meant_literally(self) -> Self {
         Self { missed: BTreeSet::new(), after_hash: Vec::new(), ..self }
     }

@@ -13,7 +13,7 @@ Output   1, the first fencing token and the time in microseconds: acquired, now 
          0, for how many milliseconds the lock lasts, -1 when without an end, and the value of the lock
          where that is no holder's
 
-A lock that is kept for the attempt is acquired. One that no one has, or that stays taken for its waiters only, is
+A lock that is reserved for the attempt is acquired. One that no one has, or that stays taken for its waiters only, is
 handed off to the first of them.
 Idempotent because an attempt is in the queue once, and finds its own lock.
 ]]
@@ -27,7 +27,7 @@ end
 
 local owner = redis.call('GET', lock)
 local is_own = owner == token
-local _, is_longer = kept(owner)
+local _, is_longer = left_taken(owner)
 if is_longer and rest_of(lock, owner) <= 0 then
   owner = false
 end

@@ -18,10 +18,10 @@ if is_held(owner, token) then
   if life == '0' then
     return redis.call('DEL', lock)
   end
-  keep(lock, token, life)
+  leave_taken(lock, token, life)
   return 1
 end
-if kept(owner) == token then
+if left_taken(owner) == token then
   return 1
 end
 return owner and -1 or 0

@@ -85,10 +85,10 @@ end
 -- The lock has a waiter now. It joined first, so a server that is full lets the script write this.
 local function reserve_for_waiters(lock, owner)
   mark(lock, owner)
-  local token, is_longer = kept(owner)
+  local token, is_longer = left_taken(owner)
   local life = token and not is_longer and redis.call('PTTL', lock)
   if life and life >= 0 then
-    keep(lock, token, life, true)
+    leave_taken(lock, token, life, true)
   end
 end
 

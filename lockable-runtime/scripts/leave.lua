@@ -18,11 +18,11 @@ if is_held(owner, ARGV[1]) then
   hand_off(KEYS[1], KEYS[2], KEYS[3], '', type(head) == 'string' and head or false)
   return 1
 end
-local token, is_longer = kept(owner)
+local token, is_longer = left_taken(owner)
 if is_longer and not redis.pcall('LINDEX', KEYS[3], '0') then
   local rest = rest_of(KEYS[1], owner)
   if rest > 0 then
-    keep(KEYS[1], token, rest)
+    leave_taken(KEYS[1], token, rest)
   else
     redis.call('DEL', KEYS[1])
   end

@@ -50,10 +50,10 @@ local function granted(number)
   return {number, first, now}
 end
 
-local free, kept_for = {}, -1
+local free, taken_for = {}, -1
 local owners = redis.call('MGET', unpack(KEYS, 1, count))
 for number, owner in ipairs(owners) do
-  local lock, former, is_longer = KEYS[number], kept(owner)
+  local lock, former, is_longer = KEYS[number], left_taken(owner)
   if owner == token then
     redis.call('PEXPIRE', lock, life, 'GT')
     return granted(number)
@@ -61,8 +61,8 @@ for number, owner in ipairs(owners) do
   local rest = former and rest_of(lock, owner)
   if is_longer and rest <= 0 then
     free[#free + 1] = number
-  elseif former and (kept_for < 0 or rest < kept_for) then
-    kept_for = rest
+  elseif former and (taken_for < 0 or rest < taken_for) then
+    taken_for = rest
   elseif not owner and redis.call('EXISTS', lock) == 0 then
     -- MGET says nothing of other data, which stay.
     free[#free + 1] = number
@@ -93,4 +93,4 @@ for _, number in ipairs(free) do
   end
 end
 lengthen_fence_life()
-return join(queue, entry, ARGV[4]) or {0, kept_for, obstacle(owners[1])}
+return join(queue, entry, ARGV[4]) or {0, taken_for, obstacle(owners[1])}

@@ -3,7 +3,7 @@ Publishes wake-ups on plain channels, those of a whole server. Either this or sp
 hand_off.lua.
 
 It counts first who listens: PUBLISH would count subscriptions to patterns too, and one of a person who watches
-would make a killed process look alive, for which the lock would then be kept for a second.
+would make a killed process look alive, for which the lock would then be reserved for a second.
 See "Why does `PUBSUB NUMSUB` come before each wake-up?" in DESIGN.md.
 
 The fence counter's name ends in `:fence:{<tag of three letters>}`; the namespace is what it begins with.

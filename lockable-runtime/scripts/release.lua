@@ -62,10 +62,10 @@ if hands_off then
   return entry and turn == successor and grant() or 1
 end
 if owner == ARGV[1] then
-  keep(lock, owner, ARGV[2], type(redis.pcall('LINDEX', queue, '0')) == 'string')
+  leave_taken(lock, owner, ARGV[2], type(redis.pcall('LINDEX', queue, '0')) == 'string')
   return 1
 end
-if kept(owner) == ARGV[1] then
+if left_taken(owner) == ARGV[1] then
   return 1
 end
 return owner and -1 or 0

@@ -34,7 +34,7 @@ local function mark(lock, value)
 end
 
 -- The token whose release left the lock taken, and whether that is for a second longer; nothing of another value.
-local function kept(value)
+local function left_taken(value)
   if type(value) ~= 'string' then
     return nil
   end
@@ -44,14 +44,14 @@ end
 
 -- Leaves the lock taken for so many milliseconds, and where it has waiters for a second longer. A renewal that is late
 -- does not find its own.
-local function keep(lock, token, life, has_waiters)
+local function leave_taken(lock, token, life, has_waiters)
   local sign, longer = has_waiters and '=' or '~', has_waiters and 1000 or 0
   redis.call('SET', lock, sign .. token, 'PX', string.format('%.0f', life + longer))
 end
 
 -- For how many milliseconds the lock is taken, without that second.
 local function rest_of(lock, value)
-  local _, is_longer = kept(value)
+  local _, is_longer = left_taken(value)
   return redis.call('PTTL', lock) - (is_longer and 1000 or 0)
 end
 

@@ -7,7 +7,7 @@
 //! `rules.rs`; each is missed in some order of events if it is left out.
 //!
 //! There is no clock. A lock that was granted ends at the server after the deadlines of its holders, which a process
-//! knows by when it asked. A lock that is only kept for a waiter ends at any time.
+//! knows by when it asked. A lock that is only reserved for a waiter ends at any time.
 //!
 //! Left out are native releases, which the model `release` has, minimum holds, permits, sets, `once`, `fair`, renewals,
 //! and servers that lose data.
@@ -169,7 +169,7 @@ const RERUNS: World = world(2, 1, Budget { reruns: 1, expiries: 1, ..ORDINARY })
 const FORGERIES: World = world(2, 1, Budget { forgeries: 1, expiries: 1, ..ORDINARY });
 const KILLS: World = world(3, 1, Budget { kills: 1, ..ORDINARY });
 
-/// A release runs, and runs again when the lock was kept for its next attempt meanwhile.
+/// A release runs, and runs again when the lock was reserved for its next attempt meanwhile.
 const TURNS_TWICE: World = world(2, 2, Budget { reruns: 1, ..ORDINARY });
 
 const RERUNS_OF_THREE: World = world(3, 1, Budget { reruns: 1, repetitions: 1, ..ORDINARY });

@@ -233,13 +233,13 @@ impl Report<'_> {
     }
 }
 
-/// Between two looks where nothing is reported.
+/// Sets the pause between two looks where changes are not reported.
 const PAUSE: Duration = Duration::from_millis(800);
 
-/// The same where changes are: a report may be lost with its connection.
+/// Limits the pause between two looks where changes are reported: a report may be lost with its connection.
 const RECHECK: Duration = Duration::from_secs(5);
 
-/// After its time a key is gone at the latest.
+/// A key is gone at the latest this long after the end of its time.
 const EXPIRY: Duration = Duration::from_millis(20);
 
 /// For so long no server has to reply: a failover takes less.

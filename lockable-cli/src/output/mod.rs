@@ -38,7 +38,7 @@ pub(crate) fn write_line(line: &str) -> bool {
     write_bytes(format!("{line}\n").as_bytes())
 }
 
-/// The same for a text of several lines.
+/// As [`write_line`], but writes a text of several lines as it is.
 pub(crate) fn write_bytes(text: &[u8]) -> bool {
     let mut output = stdout().lock();
     let written = output.write_all(text).and_then(|()| output.flush());

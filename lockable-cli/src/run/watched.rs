@@ -132,8 +132,8 @@ pub(crate) fn unreachable(process: i32) -> String {
 
 const SWEEP: Duration = Duration::from_millis(5);
 
-/// The same while one is alive that cannot be ended.
+/// Sets the pause between two sweeps while a process is alive that cannot be ended.
 const SLOW_SWEEP: Duration = Duration::from_millis(200);
 
-/// How often its end is looked for: a tenth of a second, for what takes some milliseconds.
+/// Limits how often the end of the watcher is looked for: a tenth of a second, for what takes some milliseconds.
 const LOOKS: usize = 20;

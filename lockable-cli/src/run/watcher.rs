@@ -221,10 +221,10 @@ fn sweeps(pause: Duration) -> Interval {
     sweep
 }
 
-/// How often those are looked for that a signal may have missed, because they were being started.
+/// Sets how often processes are looked for that a signal may have missed, because they were being started.
 const SWEEP: Duration = Duration::from_millis(5);
 
-/// The same while one is alive that cannot be ended.
+/// Sets how often processes are looked for while one is alive that cannot be ended.
 const SLOW_SWEEP: Duration = Duration::from_millis(200);
 
 /// What ends with its input, such as the `tee` of `exec > >(tee log)`, ends in milliseconds.

@@ -50,12 +50,12 @@ pub(super) fn import(krate: Option<&Path>) -> TokenStream {
     quote_spanned!(mixed()=> use #runtime::__private as #door;)
 }
 
-/// That door.
+/// Names the door that [`import`] imports.
 pub(super) fn private() -> Ident {
     private_at(Span::call_site())
 }
 
-/// The same, for names whose errors belong to something the user wrote.
+/// As [`private`], but for names whose errors belong to something the user wrote.
 pub(super) fn private_at(place: Span) -> Ident {
     Ident::new("__lockable", mixed().located_at(place))
 }

@@ -52,7 +52,7 @@ fn hole(prefix: &str, sig: &Signature) -> Option<Hole> {
     })
 }
 
-/// The same with the hole in the key, and how a hash tag can have that name.
+/// Suggests the arguments with the hole in the key, and how a hash tag can have that name.
 fn help(prefix: &str, hole: &Hole, key: Option<&Key>) -> String {
     let (before, from) = prefix.split_at_checked(hole.at).unwrap_or((prefix, ""));
     let after = from.split_once('}').map_or("", |(_, after)| after);

@@ -230,13 +230,13 @@ impl Admin {
         sent.map_err(|fault| self.fault(held, fault))
     }
 
-    /// What is under the key now.
+    /// Looks up what is under the key now.
     async fn seen(&self, held: &HeldLock) -> Result<Option<Seen>, LockError> {
         let seen = self.context.backend.look(held.key().clone()).await;
         seen.map_err(|fault| self.fault(held, fault))
     }
 
-    /// The same where that is this hold.
+    /// As [`seen`](Self::seen), but returns what is under the key only if that is still this hold.
     async fn still_held(&self, held: &HeldLock) -> Result<Option<Seen>, LockError> {
         let is_same = |seen: &Seen| match (&held.owner, &seen.owner) {
             (Some(listed), Some(now)) => listed.is_of(now),

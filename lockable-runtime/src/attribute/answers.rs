@@ -33,7 +33,7 @@ impl<T, E: FromLockError> Refused for Result<T, E> {
     }
 }
 
-/// The same beside `on_busy`: what is left are failures.
+/// Says what a decorated function with `on_busy` returns when its call failed.
 #[diagnostic::on_unimplemented(
     message = "`on_error` is missing: `{Self}` has no value for a call that failed",
     label = "no value to return when the body cannot run, or is stopped",
@@ -52,7 +52,7 @@ impl<T: Refused> RefusedBesideOnBusy for T {
     }
 }
 
-/// The same beside `on_error`: what is left is a busy lock.
+/// Says what a decorated function with `on_error` returns when its lock is busy.
 #[diagnostic::on_unimplemented(
     message = "`on_busy` is missing: `{Self}` has no value for a busy lock",
     label = "no value to return when another holder has the lock",

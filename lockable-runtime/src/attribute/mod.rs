@@ -59,7 +59,7 @@ impl Call {
         Self::with(label, key.into_lock_key().map(|key| key.as_str().to_owned()))
     }
 
-    /// The same with the option `permits = all(count)`; options that are set already are lost.
+    /// Returns this call with the option `permits = all(count)`; options that are set already are lost.
     pub fn all_permits(self, count: u32) -> Call<AllPermits> {
         Call::with(self.options.label, self.key.map(|key| AllPermits { key, count }))
     }
@@ -207,7 +207,7 @@ pub fn run_blocking<T, K: Called>(
     hold_blocking(acquire_blocking(call.request()?, may_block)?, body)
 }
 
-/// The same; when another holder has the lock, the body runs without a lease and gives the call's value.
+/// As [`run_blocking`], but when another holder has the lock, the body runs without a lease and gives the call's value.
 ///
 /// # Errors
 /// As [`run_blocking`], except for a busy lock.

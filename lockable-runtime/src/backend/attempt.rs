@@ -34,7 +34,7 @@ pub(crate) struct Attempt {
     pub(crate) released_by: ReleasedBy,
     pub(crate) ttl: Ttl,
     /// How long a release keeps the lock for it, until it asks. Never changes, because its entry in a queue says so.
-    pub(crate) kept_turn: Ttl,
+    pub(crate) reservation: Ttl,
     /// Written by the backend before the first request enters any queue; zero until then.
     sent_at: AtomicU64,
     /// The latest end that any request so far can have given the lock; zero before the first.
@@ -68,7 +68,7 @@ impl Attempt {
             released_by: owner.released_by(),
             owner,
             ttl,
-            kept_turn: ttl.kept_turn(),
+            reservation: ttl.reservation(),
             min_hold: MinHold::default(),
             sent_at: AtomicU64::default(),
             lapses_at: AtomicU64::default(),
@@ -80,7 +80,7 @@ impl Attempt {
         }
     }
 
-    /// One that wants any permit of a key.
+    /// Makes an attempt that wants any permit of a key.
     pub(crate) fn in_local_permit(
         local_permit: &Arc<LocalPermit>,
         ttl: Ttl,
@@ -93,20 +93,20 @@ impl Attempt {
         }
     }
 
-    /// The same acquisition, once it is known to have this permit.
+    /// Returns this acquisition as one of `permit`, once it is known to have that permit.
     pub(crate) fn with_permit(&self, permit: LockKey) -> Arc<Self> {
         self.again_as(Self::owned(permit, self.ttl, self.owner.clone()))
     }
 
-    /// The same acquisition, which asks for a lease of that length from now on.
+    /// Returns this acquisition as one that asks for a lease of length `ttl` from now on.
     pub(crate) fn with_ttl(&self, ttl: Ttl) -> Arc<Self> {
         let this = Self::owned(self.key.clone(), ttl, self.owner.clone());
         self.again_as(Self { local_permit: self.local_permit.clone(), ..this })
     }
 
-    /// The other value knows what has been sent for this one.
+    /// Returns the other value, which then knows what has been sent for this one.
     fn again_as(&self, other: Self) -> Arc<Self> {
-        let other = Self { kept_turn: self.kept_turn, ..other }.labeled(self.label());
+        let other = Self { reservation: self.reservation, ..other }.labeled(self.label());
         for (from, to) in [
             (&self.sent_at, &other.sent_at),
             (&self.lapses_at, &other.lapses_at),
@@ -118,7 +118,7 @@ impl Attempt {
         Arc::new(other)
     }
 
-    /// The same acquisition of each permit that it may have.
+    /// Returns this acquisition as one of each permit that it may have.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only a slot of Redis moves"))]
     pub(crate) fn permits(&self) -> impl Iterator<Item = Arc<Self>> + Send + '_ {
         self.local_permit
@@ -127,7 +127,7 @@ impl Attempt {
             .map(|permit| self.with_permit(permit))
     }
 
-    /// The line in which it waits.
+    /// Returns the key of the line in which the attempt waits.
     pub(crate) fn line(&self) -> LineKey {
         match &self.local_permit {
             None => LineKey::Lock(self.key.clone()),
@@ -173,10 +173,10 @@ impl Attempt {
         self.obstacle.lock().clone()
     }
 
-    /// Its entry in a queue: for how many milliseconds the lock is kept for it, and its owner token.
+    /// Its entry in a queue: for how many milliseconds the lock is reserved for it, and its owner token.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it is its own entry"))]
     pub(crate) fn entry(&self) -> String {
-        format!("{} {}", self.kept_turn.duration().as_millis(), self.owner.as_ref())
+        format!("{} {}", self.reservation.duration().as_millis(), self.owner.as_ref())
     }
 
     /// Notes that a request goes out now; gives the time of the first one, which the lease counts from.
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(attempt.sent_at(), Some(Moment::from_nanos(5)));
     }
 
-    /// Else one call is in the queue twice. The time for which a lock is kept is a part of the entry, and less than a second
+    /// Else one call is in the queue twice. The time for which a lock is reserved is a part of the entry, and less than a second
     /// where the first lease is.
     #[cfg(feature = "redis")]
     #[test]

@@ -51,14 +51,14 @@ impl BackendContext {
         }
     }
 
-    /// To a store of its own, for unit tests.
+    /// Makes a context with a store of its own in memory, for unit tests.
     #[cfg(test)]
     pub(crate) fn in_memory() -> Self {
         let backend = Arc::new(super::Memory::open("").unwrap());
         Self::new(backend, Duration::from_secs(1), Reporting::default())
     }
 
-    /// The same context, with what a test stages on it.
+    /// Returns this context with what a test stages on it.
     pub(crate) fn staged(mut self, stage: Arc<dyn TestStage>) -> Self {
         self.stage = Some(stage);
         self
@@ -84,14 +84,14 @@ impl BackendContext {
         self.usable_here().map(|()| &self.backend)
     }
 
-    /// The same context, over which lines ask by themselves so much later.
+    /// Returns this context as one over which lines ask by themselves later by `delay`.
     #[cfg(lockable_internals)]
     pub(crate) fn rechecked_later(mut self, delay: Duration) -> Self {
         self.recheck_delay = delay;
         self
     }
 
-    /// When a line asks by itself that is due at that time.
+    /// Returns when a line asks by itself that is due at that time.
     #[cfg(lockable_internals)]
     pub(crate) fn queries_at(&self, due: Moment, now: Moment) -> Moment {
         if due > now { due.after(self.recheck_delay) } else { due }
@@ -148,7 +148,7 @@ impl<T> Query<'_, T> {
         self.answer_within(self.context.command_deadline)
     }
 
-    /// The same within another limit.
+    /// As [`answer`](Self::answer), but within `limit`.
     pub(crate) fn answer_within(
         &mut self,
         limit: Duration,
@@ -156,7 +156,7 @@ impl<T> Query<'_, T> {
         self.wait(limit, || true, Self::unanswered)
     }
 
-    /// The same within a command deadline that counts from the moment when the request was sent. A
+    /// As [`answer`](Self::answer), but the command deadline counts from the moment when the request was sent. A
     /// connection that has to be opened before has a deadline of its own.
     pub(crate) fn answer_once_sent(
         &mut self,

@@ -7,7 +7,7 @@ use crate::types::key::LockKey;
 use crate::types::owner::OwnerToken;
 use crate::types::slot::Slot;
 
-/// A message of a release: this lock is kept for this waiter for a moment. It grants nothing: the waiter asks, and the
+/// A message of a release: this lock is reserved for this waiter for a moment. It grants nothing: the waiter queries, and the
 /// answer does.
 ///
 /// See "Why does a message grant nothing?" in DESIGN.md.
@@ -26,7 +26,7 @@ pub(crate) struct WakeUp {
 /// - `concerns` is whether a report is about the locks of a slot. It is asked within the call only.
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory reports wake-ups alone"))]
 pub(crate) trait Events: Send + Sync {
-    /// A message says that a lock is kept for a waiter.
+    /// A message says that a lock is reserved for a waiter.
     fn on_wake_up(&self, wake_up: WakeUp);
 
     /// The subscription is a new one. Wake-ups may have been missed, so every line asks that waits for a lock of these

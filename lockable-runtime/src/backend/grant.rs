@@ -33,12 +33,12 @@ impl Grant {
         Self { fence, since: sent, ttl: attempt.ttl, permit: None, epoch: None }
     }
 
-    /// The same of this permit, where the attempt wants any.
+    /// Returns this grant as one of `permit`, for an attempt that wants any permit.
     pub(crate) fn of_permit(self, permit: Option<LockKey>) -> Self {
         Self { permit: permit.map(Box::new), ..self }
     }
 
-    /// The same, which counts for nothing once that epoch is over.
+    /// Returns this grant as one that counts for nothing once `epoch` is over.
     #[cfg_attr(
         not(feature = "redis"),
         expect(dead_code, reason = "a store in memory is never left")
@@ -47,8 +47,8 @@ impl Grant {
         Self { epoch, ..self }
     }
 
-    /// The same for the next call of the process, with the next of the reserved fencing tokens; none where they are used
-    /// up.
+    /// Returns the grant for the next call of the process, with the next of the reserved fencing tokens; none where
+    /// these are used up.
     pub(crate) fn pass(&self) -> Option<Self> {
         let passes = self.fence.passes.checked_sub(1)?;
         let fence = Reserved { first: self.fence.first.saturating_add(1), passes };

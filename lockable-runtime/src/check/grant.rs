@@ -8,7 +8,7 @@ pub(crate) struct AclGrant {
     pub(crate) user: String,
     /// The rules, each a word.
     pub(crate) rules: String,
-    /// The same of what may be missing too, and is needed.
+    /// Names the rules that may be missing too, and are needed, each a word.
     pub(crate) besides: String,
     /// What follows without it; empty where the finding has words of its own.
     pub(crate) effect: String,

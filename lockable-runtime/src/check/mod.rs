@@ -130,7 +130,7 @@ impl Report {
         }
     }
 
-    /// The same of a locker with this prefix and namespace.
+    /// Returns this report as that of a locker with this prefix and namespace.
     pub(crate) fn of(mut self, prefix: &str, namespace: &str) -> Self {
         (self.prefix, self.namespace) = (prefix.to_owned(), namespace.to_owned());
         self

@@ -21,7 +21,7 @@ pub(crate) enum Loss {
 }
 
 impl Loss {
-    /// One word, to be counted by.
+    /// Names the loss in one word, by which losses are counted.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Deadline => "deadline",
@@ -32,7 +32,7 @@ impl Loss {
         }
     }
 
-    /// The same in a sentence, and what the holder can do about it, where it can.
+    /// Explains the loss in a sentence, with what the holder can do about it, if there is something.
     ///
     /// `unrenewed` is why the last renewal failed, if it did, and `reason` the operator's, if there is one.
     pub(super) fn why(

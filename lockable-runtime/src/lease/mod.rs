@@ -378,7 +378,7 @@ impl Lease {
         self.status_here()
     }
 
-    /// The same where the process is known to be the one that acquired the lock.
+    /// As [`status`](Self::status), but for a caller that knows that its process is the one that acquired the lock.
     pub(crate) fn status_here(&self) -> Status {
         self.update(LeaseState::status)
     }
@@ -413,7 +413,7 @@ impl Lease {
         self.state().is_holding(now)
     }
 
-    /// The same, and whether the backend has confirmed it so recently.
+    /// Whether the lock is held as by [`is_holding`](Self::is_holding), and the backend has confirmed it so `recently`.
     pub(crate) fn is_confirmed(&self, now: Moment, recently: Duration) -> bool {
         self.state().is_confirmed(now, recently)
     }

@@ -112,7 +112,7 @@ impl LeaseState {
         status
     }
 
-    /// The same without a change: a deadline that has passed is left for others to find.
+    /// As [`status`](Self::status), but changes nothing: a deadline that has passed is left for others to find.
     pub(crate) fn look(&self, now: Moment) -> Status {
         match (self.end, self.hold_until) {
             (Some(end), _) => end,

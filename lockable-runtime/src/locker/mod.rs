@@ -410,13 +410,13 @@ impl Locker {
         report
     }
 
-    /// The same locker with another prefix.
+    /// Returns this locker with another prefix.
     pub(crate) fn with_prefix(&self, prefix: String) -> Self {
         let Shared { acquirer, namespace, ttl, ignored, .. } = &*self.0;
         Self::new(Arc::clone(acquirer), prefix, namespace.clone(), *ttl).ignoring(ignored.clone())
     }
 
-    /// The same locker, whose URL had these settings for other programs.
+    /// Notes that the URL of this locker had these settings for other programs.
     fn ignoring(mut self, ignored: Vec<String>) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.0) {
             shared.ignored = ignored;

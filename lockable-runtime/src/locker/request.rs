@@ -469,12 +469,12 @@ impl LockRequest {
         self.trying().acquire().await
     }
 
-    /// For campaigns, which wait without a limit and renew.
+    /// Makes this the request of a campaign, which waits without a limit and renews.
     pub(super) fn leading(self) -> Self {
         self.with(Options::lead)
     }
 
-    /// The same request, as often as it is called.
+    /// Returns a function that makes this request anew each time it is called.
     ///
     /// # Errors
     /// The first mistake in the request, which is reported.

@@ -21,7 +21,7 @@ pub(super) struct Backlog {
     process: Process,
     /// How much work is [pending](Pending); spares the locks while there is none, which is nearly always.
     open: AtomicUsize,
-    /// The same for the whole process, whose end gives it a moment.
+    /// Counts the pending work of the whole process, which waits for that a moment before it ends.
     work: &'static Work,
     /// How many releases of a key, or of its permits, have not been tried yet: a new acquisition waits for them.
     untried: Mutex<HashMap<LockKey, usize>>,

@@ -78,7 +78,7 @@ impl Releaser {
         self.defer_in(attempt, known, None);
     }
 
-    /// The same of a permit: the local one is free once the release was tried.
+    /// As [`defer`](Self::defer), but for a permit: frees the local permit once the release was tried.
     pub(crate) fn defer_in(
         self: &Arc<Self>,
         attempt: Arc<Attempt>,

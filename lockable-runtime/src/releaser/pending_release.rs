@@ -45,7 +45,7 @@ impl PendingRelease {
         Self { attempt, known, pause: FIRST_PAUSE }
     }
 
-    /// The same release was deferred once more.
+    /// Adds what is `known` where this release was deferred once more.
     pub(crate) fn merge(&mut self, known: Known) {
         self.known = self.known.max(known);
     }

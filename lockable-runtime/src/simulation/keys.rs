@@ -31,7 +31,7 @@ pub(super) fn lock_key(key: &str) -> LockKey {
     }
 }
 
-/// The same name as one that lives for ever.
+/// Returns the name of this key as a text that lives for ever.
 pub(super) fn known(key: &LockKey) -> &'static str {
     KEYS[position(key.as_str()).unwrap()]
 }
@@ -45,12 +45,12 @@ pub(super) fn permits_key(key: &'static str) -> &'static str {
     key.split_once('#').map_or(key, |(permits_key, _)| permits_key)
 }
 
-/// The number of the slot in which a key is.
+/// Returns the number of the slot in which a key is.
 pub(super) fn slot_owner_of(key: &str) -> usize {
     position(key).unwrap_or(GATE).min(GATE)
 }
 
-/// The same of a slot.
+/// Returns the number of a slot among those of all keys.
 pub(super) fn slot_owner(slot: Slot) -> usize {
     ALL_SLOTS.iter().position(|known| *known == slot).unwrap()
 }

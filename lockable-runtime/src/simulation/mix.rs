@@ -11,9 +11,9 @@ use super::slot_owners::Topology;
 pub(super) enum Kind {
     /// Messages are late and calls are cancelled; nothing fails. So everything has to end well.
     Mild,
-    /// The same, and servers refuse requests for a moment; that loses nothing.
+    /// As [`Mild`](Self::Mild), but servers also refuse requests for a moment; that loses nothing.
     Refusing,
-    /// The same as mild, and locks are deleted or taken away; their holders hear of that.
+    /// As [`Mild`](Self::Mild), but locks are also deleted or taken away; their holders hear of that.
     Deleting,
     /// All but the loss of data: at most one call has the lock.
     Wild,
@@ -136,7 +136,7 @@ pub(super) struct Mix {
     pub(super) slow: u64,
     pub(super) longest_way: u64,
     pub(super) slow_ways: Vec<Way>,
-    /// The same, for longer than any deadline.
+    /// What is under way takes longer than any deadline, in any direction.
     pub(super) very_slow: u64,
     /// A wake-up takes long, at most `longest_message`.
     pub(super) late_message: u64,

@@ -46,8 +46,8 @@ const STEP: Duration = Duration::from_millis(10);
 /// No call waits for longer once it is calm: for the calls before it, and for messages that are late.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// The same after faults: also for the leases of processes that were killed, for processes that are stopped,
-/// and for connections that bring no answer.
+/// No call waits for longer once it is calm after faults: also for the leases of processes that were killed, for
+/// processes that are stopped, and for connections that bring no answer.
 const LONGEST_WAIT_AFTER_FAULTS: Duration = Duration::from_secs(20);
 
 /// After this long the releases in the background have ended: the last lease, and the tries until then.

@@ -68,7 +68,7 @@ pub(super) enum Refused {
     Moves,
     /// The server refuses that at the moment.
     ByServer(Refusal),
-    /// The same after it has done the first part, which takes the lock.
+    /// The server refuses the rest after it has done the first part, which takes the lock.
     HalfDone,
 }
 

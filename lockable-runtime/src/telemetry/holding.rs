@@ -35,7 +35,7 @@ pub(crate) enum HoldEnd {
         /// The share of the lease that was used.
         used: f64,
     },
-    /// The same, because an operator asked for it.
+    /// Its release starts because an operator asked for it.
     Revoked,
     Lost,
 }

@@ -37,7 +37,7 @@ pub struct VerbAttempt(Arc<Attempt>);
 /// A lock that was granted to a waiter: its owner token, the first and the last of its fencing tokens, and its TTL.
 pub type GrantTo = (String, [u64; 2], Duration);
 
-/// A lock that is kept for a waiter: its key and the waiter's owner token.
+/// A lock that is reserved for a waiter: its key and the waiter's owner token.
 pub type WakeUpOf = (String, String);
 
 /// What a request for a place in the queue found.
@@ -87,7 +87,7 @@ impl VerbAttempt {
         self.0.owner.as_ref()
     }
 
-    /// The same acquisition once a ticket has its lock, for that long.
+    /// Returns this acquisition as it is once a ticket has its lock, for that long.
     ///
     /// # Errors
     /// When the time is invalid.
@@ -96,7 +96,7 @@ impl VerbAttempt {
         Ok(Self(Arc::new(Attempt::owned(key, Ttl::new("ttl", ttl)?, owner))))
     }
 
-    /// The same acquisition, which is known to have the permit of this name.
+    /// Returns this acquisition as one that is known to have the permit of this name.
     ///
     /// # Errors
     /// When the name is invalid.
@@ -114,7 +114,7 @@ impl Verbs {
         Self::open_with(url, Deadlines::default())
     }
 
-    /// The same with another command deadline, and ample time to connect.
+    /// As [`open`](Self::open), but with another command deadline, and ample time to connect.
     ///
     /// # Errors
     /// When the URL names none.
@@ -141,7 +141,7 @@ impl Verbs {
         self.released_by(ReleasedBy::Script, key, ttl, identity)
     }
 
-    /// The same of a single try, which its holder may release by a command where the server has one.
+    /// As [`attempt`](Self::attempt), but for a single try, which its holder may release by a command of the server.
     ///
     /// # Errors
     /// When the key or the lease is invalid.
@@ -154,7 +154,7 @@ impl Verbs {
         self.released_by(ReleasedBy::Command, key, ttl, identity)
     }
 
-    /// The same for a call that wants any permit of the key, which has this number of them.
+    /// As [`attempt`](Self::attempt), but for a call that wants any permit of the key, which has `permits` of them.
     ///
     /// # Errors
     /// When the key or the lease is invalid.
@@ -217,7 +217,7 @@ impl Verbs {
         self.renew_each(batch).await?.into_iter().collect()
     }
 
-    /// The same, with a fault of its own for each.
+    /// As [`renew`](Self::renew), but gives each renewal a fault of its own.
     ///
     /// # Errors
     /// The backend's, or when a lease is invalid.

@@ -40,7 +40,7 @@ impl Credentials {
         Self::in_file(Some(user.into()), path.into())
     }
 
-    /// The same for the user `default`.
+    /// Makes the credentials of the user `default`, whose password is read from a file as by [`file`](Self::file).
     pub fn password_file(path: impl Into<PathBuf>) -> Secret<Self> {
         Self::in_file(None, path.into())
     }

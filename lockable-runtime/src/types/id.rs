@@ -119,8 +119,8 @@ impl FromStr for ProcessId {
 pub struct HolderId(u32);
 
 impl HolderId {
-    /// Folded: other versions have to find the same. Of a long value only as much counts as a listing reads.
-    /// The same for a long value and its beginning.
+    /// Makes the id of the hold with this value: a folded hash, which other versions have to find too. Of a long value
+    /// the caller passes only the beginning that a listing reads.
     pub(super) fn of(value: &[u8]) -> Self {
         let hash = fnv_1a(value.iter());
         let folded = (hash >> 32) ^ (hash & u64::from(u32::MAX));

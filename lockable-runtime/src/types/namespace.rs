@@ -36,7 +36,7 @@ impl Namespace {
     ///
     /// # Errors
     /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) as of [`held`](Self::held), and for the name of a permit,
-    /// which would have the queue of all.
+    /// whose lock would have the queue of all permits.
     pub(crate) fn key(&self, prefix: &str, text: &str) -> Result<LockKey, LockError> {
         let key = self.held(prefix, text)?;
         if member(key.as_str()).is_none() {
@@ -47,7 +47,7 @@ impl Namespace {
         Err(LockError::invalid_key(key.as_str(), flaw))
     }
 
-    /// The same of a lock that is looked at: it may be a permit.
+    /// Builds the key of a lock that is looked at, as [`key`](Self::key), but also accepts the name of a permit.
     ///
     /// # Errors
     /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when that cannot be a key, or is the name of a companion: the

@@ -46,8 +46,8 @@ impl Ttl {
         Duration::from_millis(self.0)
     }
 
-    /// How long a lock is kept for a waiter, until it asks: it may not be there any more.
-    pub(crate) fn kept_turn(self) -> Self {
+    /// How long a lock is reserved for a waiter, until it asks: it may not be there any more.
+    pub(crate) fn reservation(self) -> Self {
         Self(self.0.min(1_000))
     }
 

@@ -65,7 +65,7 @@ impl OwnerToken {
         Self(text)
     }
 
-    /// The same as the token of a `once` call, which its script recognizes.
+    /// Returns this token with the mark of a `once` call, which the script of such a call recognizes.
     ///
     /// See "How does `once` tell a completed run from a busy lock?" in DESIGN.md.
     pub(crate) fn of_once(mut self) -> Self {
@@ -75,12 +75,12 @@ impl OwnerToken {
         self
     }
 
-    /// The same acquisition once a ticket has its lock. No holder has this token, and scripts release it.
+    /// Returns the token of this acquisition once a ticket has its lock. No holder has it, and scripts release it.
     pub(crate) fn of_ticket(&self) -> Self {
         Self(format!("{TICKET}{}", self.0))
     }
 
-    /// The token of a pause: what is behind it says until when, and why.
+    /// Returns the token of a pause, which ends with the time until when the lock is paused, and the reason.
     pub(crate) fn of_pause(&self, until: &str, reason: &Reason) -> Self {
         Self(format!("{PAUSE}{} {until} {reason}", self.0).trim_end().to_owned())
     }
@@ -108,7 +108,7 @@ impl Origin {
         Self::draw_in(ProcessId::current()?)
     }
 
-    /// The same in this process, which was asked for before.
+    /// As [`draw`](Self::draw), but for a process whose id the caller has looked up before.
     pub(super) fn draw_in(process: ProcessId) -> Result<Self, LockError> {
         random().map(|bits| Self(process.origin(bits)))
     }

@@ -15,7 +15,7 @@ pub(crate) fn random() -> Result<u64, LockError> {
     of_system()
 }
 
-/// The same for what a simulation shares with the tests beside it.
+/// Returns random bits of the system, also in a simulation, for what it shares with the tests beside it.
 pub(super) fn of_system() -> Result<u64, LockError> {
     getrandom::u64().map_err(|error| {
         let message = format!("the system gives no randomness: {error}");

@@ -87,7 +87,7 @@ fn without_word(text: &str, word: &str, other: &str) -> String {
     shown + rest
 }
 
-/// The same for the same key within this process, so that one lock can be followed through a log.
+/// Returns a text that is equal for equal keys within this process, so that one lock can be followed through a log.
 ///
 /// A hash without a secret would not do: who knows the form of the keys could try them all.
 fn pseudonym(key: &str) -> String {

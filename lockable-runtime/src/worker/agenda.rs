@@ -69,7 +69,7 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.schedule(key, former.map_or(due, |former| former.min(due)));
     }
 
-    /// The same with all entries that are chosen.
+    /// As [`schedule_by`](Self::schedule_by), but for all entries that `choose` accepts.
     pub(crate) fn schedule_where(&mut self, due: Moment, choose: impl Fn(&mut T) -> bool) {
         for entry in self.entries.values_mut() {
             if choose(&mut entry.item) {
@@ -116,7 +116,7 @@ pub(crate) fn trim<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
     trim_to(map, SPARE);
 }
 
-/// The same with a spare capacity of the map's own.
+/// As [`trim`], but keeps `spare` as the spare capacity of this map.
 pub(crate) fn trim_to<K, V, S>(map: &mut HashMap<K, V, S>, spare: usize)
 where
     K: Eq + Hash,

@@ -35,7 +35,7 @@ async fn a_query_leaves_an_extended_permit_as_long_as_it_is() {
     assert!(ask().await && is_long(&admin, permit));
 }
 
-/// Goal: a call counts on a whole lease of a lock that is kept for it for a second.
+/// Goal: a call counts on a whole lease of a lock that is reserved for it for a second.
 /// Method: one release has kept the lock, because the call waited, and another one of the same hold has it as the next.
 #[tokio::test]
 async fn a_release_gives_the_one_it_is_kept_for_a_whole_lease() {

@@ -31,7 +31,7 @@ async fn locks_live_in_a_slot_that_is_between_two_masters() {
 }
 
 /// Goal: the lease of a call is never longer than its lock at the server.
-/// Method: a lock is kept for a call, for a second; its queue is gone by then, and the slot moves key by key, so that the
+/// Method: a lock is reserved for a call, for a second; its queue is gone by then, and the slot moves key by key, so that the
 /// call acquires the lock by commands of one key each.
 #[tokio::test]
 async fn a_turn_that_is_kept_in_a_moving_slot_is_lengthened() {

@@ -13,7 +13,7 @@ use super::support::{
 };
 use crate::support::{COMMAND, KEY, LIMIT, LONG, freed, server_and_proxy};
 
-/// Method: the lock is kept for the call no more when its query arrives.
+/// Method: the lock is reserved for the call no more when its query arrives.
 #[tokio::test]
 async fn a_late_query_is_granted_a_whole_lease() {
     let (server, proxy) = server_and_proxy();

@@ -24,7 +24,7 @@ pub(crate) const FIFO: &str = "no attempt is given a lock before one that waits 
 
 pub(crate) const OVERTAKEN: &str = "a try overtakes only after the end of a lease";
 
-pub(crate) const HEARD: &str = "no lock is kept for a process that does not listen";
+pub(crate) const HEARD: &str = "no lock is reserved for a process that does not listen";
 
 /// Where each request is answered. A lock that is kept has one too: a place that asks, or a turn at whose end the attempt
 /// leaves.
@@ -35,7 +35,7 @@ pub(crate) const WANTED: &str = "each place has a call";
 
 /// Where each request is answered, no lease ends and no wake-up is forged: a waiter is there that need not ask twice.
 ///
-/// Otherwise the lock may be kept for it after the query of an earlier wake-up has found it taken, and before that is
+/// Otherwise the lock may be reserved for it after the query of an earlier wake-up has found it taken, and before that is
 /// answered. Then no query follows from its wake-up: the line asks by itself later, or the kept lock lapses.
 pub(crate) const SERVED: &str = "each waiter is in the queue of a lock that is held";
 

@@ -21,11 +21,11 @@ pub(crate) enum Rule {
     NextIsBehind,
     /// An attempt that asks finds its own lock.
     OwnLockIsFound,
-    /// It makes a lock that was kept for it last for the whole lease.
+    /// It makes a lock that was reserved for it last for the whole lease.
     QueryLengthens,
-    /// So does a release that queues an attempt, and finds the lock kept for that.
+    /// So does a release that queues an attempt, and finds the lock reserved for that.
     ReleaseLengthens,
-    /// Who finds the lock kept is granted it with new fencing tokens.
+    /// Who finds the lock reserved is granted it with new fencing tokens.
     KeptTurnReserves,
     /// A grant reserves fencing tokens for the passes.
     ReservesPasses,

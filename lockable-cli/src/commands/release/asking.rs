@@ -38,7 +38,7 @@ pub(super) async fn answer(
     Err(kept(message).about(&second.held).renewed(second.was_renewed()))
 }
 
-/// The same for a pause in the place of the holder.
+/// As [`answer`], but for a pause that takes the place of the holder.
 ///
 /// # Errors
 /// When the holder has the lock still.

@@ -47,12 +47,12 @@ impl Outcome {
         Self { what, after_ms, after, kept_ms: None, kept: None, paused_ms: None, paused: None }
     }
 
-    /// The same of a lock that is paused for so long.
+    /// Returns this outcome as that of a lock that is paused for this long.
     pub(super) fn paused(self, length: Option<Duration>) -> Self {
         Self { paused_ms: length.map(milliseconds), paused: length, ..self }
     }
 
-    /// What it is among many.
+    /// Names the outcome in a summary of many.
     pub(super) fn in_summary(&self) -> &'static str {
         match self.what {
             "forced" => "taken away",

@@ -220,7 +220,7 @@ impl<'a> Change<'a> {
                 return true;
             }
             if let Some(listener) = self.listener(&next.owner) {
-                let ends = self.now.after(next.kept_turn.duration());
+                let ends = self.now.after(next.reservation.duration());
                 self.place.lock = Some(Lock::held(&next.owner, ends));
                 let key = self.permit.clone().unwrap_or_else(|| next.key.clone());
                 self.hand_off = Some((listener, WakeUp { key, owner: next.owner.clone() }));

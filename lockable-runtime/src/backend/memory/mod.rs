@@ -66,7 +66,7 @@ impl Memory {
         Self::open_as(name, None)
     }
 
-    /// The same for a process that is called so.
+    /// As [`open`](Self::open), but for a process that is called `service`.
     ///
     /// # Errors
     /// When the system gives no background thread.
@@ -101,7 +101,7 @@ impl Memory {
         self.change(key, |change| change.evict().is_some())
     }
 
-    /// Does this to a key. The wake-up is sent when the state is unlocked.
+    /// Applies `verb` to a key. The wake-up is sent when the state is unlocked.
     fn change<T>(&self, key: LockKey, verb: impl FnOnce(&mut Change<'_>) -> T) -> T {
         let (found, hand_off) = self.state.lock().change(key, verb);
         if let Some((listener, wake_up)) = hand_off {
@@ -110,7 +110,7 @@ impl Memory {
         found
     }
 
-    /// The same, once the reply is polled.
+    /// As [`change`](Self::change), but applies `verb` only once the reply is polled.
     fn reply<T: 'static>(
         self: &Arc<Self>,
         key: LockKey,

@@ -30,17 +30,17 @@ impl Plan {
         Self { renewal, check: None, look, looked: Moment::default(), looks: 0 }
     }
 
-    /// When it is due.
+    /// Returns when the lease is due: for its renewal, or before that for a check or a look.
     pub(super) fn due(&self) -> Moment {
         self.due_by(self.renewal)
     }
 
-    /// The same where it is due at this moment at the latest.
+    /// Returns when the lease is due for a check or a look, or `latest` where that comes first.
     fn due_by(&self, latest: Moment) -> Moment {
         [self.look, self.check].into_iter().flatten().fold(latest, Moment::min)
     }
 
-    /// It is due now: what is done. That is as good as the look that was planned.
+    /// Returns what is done now that the lease is due, which is as good as the look that was planned.
     pub(super) fn take(&mut self, now: Moment) -> Due {
         self.look = None;
         if self.check.is_none_or(|check| now < check) && now < self.renewal {

@@ -210,7 +210,7 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     proptest::collection::vec((0_u64..6_000, event), 0..40)
 }
 
-/// The same history in the plainest code.
+/// Models the history of a lease in the plainest code, to be compared with `LeaseState`.
 #[derive(Debug)]
 struct Model {
     valid_until: Moment,

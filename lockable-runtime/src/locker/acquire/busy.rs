@@ -24,7 +24,7 @@ impl Busy {
         Self { key, obstacle, redacts_key: reporting.redacts_keys }
     }
 
-    /// The same by another answer, where that says what has the lock.
+    /// Returns this with what has the lock by another answer, where that answer says so.
     pub(super) fn by(self, other: Option<Box<Holder>>) -> Self {
         Self { obstacle: other.or(self.obstacle), ..self }
     }

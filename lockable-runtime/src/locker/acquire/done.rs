@@ -7,8 +7,8 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::utc::utc;
 
-/// The same error with these times, which one more request finds: the reply of a try has no end. Without them where
-/// it finds no such run any more, or no server replies.
+/// Adds the times of the run to the error by one more request: the reply of a try has no end. Adds none where the
+/// request finds no such run any more, or no server replies.
 pub(super) async fn with_times(context: &BackendContext, error: LockError) -> LockError {
     let Some(key) = error.key().and_then(|key| LockKey::new(key).ok()) else { return error };
     let found = inspect(context, key.clone()).await.ok().flatten();

@@ -109,7 +109,7 @@ impl<'a> InLine<'a> {
         let waiting = Waiting::start(&context.backend, self.call.shown(self.line.key()));
         while self.lost_turns < LOST_TURNS {
             let last_reply = if self.has_heard() { LastReply::Busy } else { LastReply::Nothing };
-            // The same from turn to turn: a call that lost one has its old place.
+            // The entry stays from turn to turn: a call that lost a turn has its old place.
             let entry = (&self.entry, options);
             let turn = acquirer.waiters.turn(self.line, entry, last_reply);
             let turn = turn.instrument(waiting.span.clone()).await?;

@@ -28,7 +28,7 @@ const READ: usize = 64;
 /// of one server.
 const RESTARTS: u32 = 3;
 
-/// The same where there was no connection yet: each try takes as long as a connection may.
+/// Limits how often a server is tried that has not answered yet: each try takes as long as a connection may.
 const TRIES: u32 = 2;
 
 /// How often the nodes of slots that have moved meanwhile are gone through again.

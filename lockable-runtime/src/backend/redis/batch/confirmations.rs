@@ -40,7 +40,7 @@ pub(crate) async fn confirm(
     answered.await.unwrap_or_else(|_| Err(connection.runtime_ended().into()))
 }
 
-/// The same by itself, at a node to which the lock's slot only moves.
+/// As [`confirm`], but sends the request by itself, to a node to which the lock's slot only moves.
 pub(crate) async fn confirm_moving(
     connection: &Connection,
     renewal: &Renewal,

@@ -55,7 +55,7 @@ const TRIED: [&str; 26] = [
     "client|tracking OFF",
 ];
 
-/// The same of looking at locks.
+/// Lists how each command is tried that looking at locks needs, with a word in capitals for a key.
 const LOOKED: [&str; 6] =
     ["scan 0", "getrange LOCK 0 -1", "llen QUEUE", "lrange QUEUE 0 -1", "dbsize", "client|list"];
 
@@ -359,7 +359,7 @@ fn is_forbidden(error: &RedisError) -> bool {
     fault::is_missing_right(error) && fault::forbids_command(error)
 }
 
-/// What wake-ups need, and the server does not have, or not now.
+/// Reports what wake-ups need and the server does not have, or not now.
 pub(super) fn unnotified(channels: Channels, what: &str, cause: &str) -> Finding {
     let code = match channels {
         Channels::Plain => Code::GrantNotReceived,
@@ -371,7 +371,7 @@ pub(super) fn unnotified(channels: Channels, what: &str, cause: &str) -> Finding
     Finding::new(Severity::Warning, code, message)
 }
 
-/// The same of one server that has no such commands.
+/// As [`unnotified`], but of one server that does not have the commands of wake-ups.
 pub(super) fn no_wake_ups(what: &str, cause: &str) -> Finding {
     let finding = unnotified(Channels::Plain, what, cause);
     finding.advise("use a server that has `PUBLISH` and `PUBSUB NUMSUB`, also in scripts")

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(found(&[seed("a:1", cluster(TWO)), seed("c:1", cluster(TURNED))]), []);
     }
 
-    /// The same nodes after a failover.
+    /// Lists the nodes of `TWO` after a failover.
     const TURNED: &[&[&str]] = &[&["10.0.0.2:2", "10.0.0.1:1"], &["10.0.0.1:2", "10.0.0.2:1"]];
 
     #[test]

@@ -6,7 +6,7 @@ use crate::backend::redis::wire::session::Session;
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
 
-/// Where a connection leads that is opened now.
+/// Finds where a connection leads that is opened now.
 pub(super) async fn target(opener: &Opener) -> Result<Target, Finding> {
     let error = |code, Fault { message, advice, .. }| {
         Finding::new(Severity::Error, code, message).advise(*advice)
@@ -22,7 +22,7 @@ pub(super) async fn connect(opener: &Opener, target: Target) -> Result<Session<'
     Ok(Session::connect(opener, target, false, opener.command_deadline).await?)
 }
 
-/// The same of a server of which only the connection matters.
+/// As [`connect`], but finds the target itself, for a caller to which only the connection matters.
 pub(super) async fn open(opener: &Opener) -> Result<Session<'_>, Finding> {
     connect(opener, target(opener).await?).await
 }

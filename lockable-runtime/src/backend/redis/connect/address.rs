@@ -223,7 +223,7 @@ pub(crate) fn endpoint(info: &ConnectionInfo) -> String {
     endpoint_of(info).map_or_else(|| info.addr().to_string(), |endpoint| endpoint.to_string())
 }
 
-/// Where a server is; none of one that is reached by a socket of this machine.
+/// Returns where a server is; none where it is reached by a socket of this machine.
 pub(crate) fn endpoint_of(info: &ConnectionInfo) -> Option<Endpoint> {
     match info.addr() {
         ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
@@ -233,7 +233,7 @@ pub(crate) fn endpoint_of(info: &ConnectionInfo) -> Option<Endpoint> {
     }
 }
 
-/// The same with another host and port.
+/// Returns `info` with another host and port.
 pub(crate) fn moved(info: &ConnectionInfo, host: &str, port: u16) -> ConnectionInfo {
     let address = match info.addr().clone() {
         ConnectionAddr::TcpTls { insecure, tls_params, .. } => {

@@ -57,7 +57,7 @@ impl Client {
         Self { info, ..self.clone() }
     }
 
-    /// The same way, for a connection that is opened beside others.
+    /// Returns this client with a progress of its own, for a connection that is opened beside others.
     pub(crate) fn afresh(&self) -> Self {
         Self { progress: Progress::default(), ..self.clone() }
     }

@@ -39,8 +39,8 @@ impl Driven {
         Self::open_with(client, client.info.redis_settings(), config()).await
     }
 
-    /// The same by the version of the protocol in which a server sends what was not asked for between the
-    /// answers. `hear` gets that, and may not block.
+    /// As [`open`](Self::open), but by the version of the protocol in which a server sends what was not asked for
+    /// between the answers. `hear` gets that, and may not block.
     pub(crate) async fn open_with_pushes(
         client: &Client,
         hear: impl Fn(PushInfo) + Send + Sync + 'static,
@@ -48,7 +48,7 @@ impl Driven {
         Self::open_with(client, &hearing(client), heard_by(hear)).await
     }
 
-    /// The same where the server knows that version; the flag is whether it does.
+    /// As [`open_with_pushes`](Self::open_with_pushes) if the server can, else as `open`; the flag is whether it can.
     pub(crate) async fn open_tracking_if_offered(
         client: &Client,
         offer: &Offer,

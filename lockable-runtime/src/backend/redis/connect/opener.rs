@@ -50,7 +50,7 @@ pub(crate) struct Opener {
     credentials: SecretSource<Credentials>,
     /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
-    /// The same for every locker that leads there.
+    /// Names the store: equal for all lockers whose URLs lead to the same servers.
     pub(crate) store: Arc<str>,
     pub(crate) namespace: Namespace,
     /// What its connections are called.
@@ -144,12 +144,12 @@ impl Opener {
         Ok((opener, address.way))
     }
 
-    /// The same for a server that is where the finder says.
+    /// Returns this opener for a server whose address the finder names.
     pub(crate) fn found_by(self, finder: Arc<dyn Finder>) -> Self {
         Self { finder: Some(finder), ..self }
     }
 
-    /// How another kind of server is reached in the same manner.
+    /// Returns a client that reaches a server of another kind in the same manner as this one.
     pub(crate) fn client_for(&self, info: ConnectionInfo, limit: Duration) -> Client {
         let tcp_settings = self.client.info.tcp_settings().clone();
         self.client.for_another(info.set_tcp_settings(tcp_settings), limit)
@@ -173,12 +173,12 @@ impl Opener {
         Ok(Target { client, server, term, node, epoch, is_given: login.is_given() })
     }
 
-    /// The same where the server reports of these slots alone.
+    /// Returns this opener for a server that reports of these slots alone.
     pub(crate) fn with_slots(self, slot_owners: Arc<dyn ServerSlots>) -> Self {
         Self { reports: self.reports.of(slot_owners), ..self }
     }
 
-    /// The same for one node of the cluster.
+    /// Returns an opener for one node of the cluster.
     pub(crate) fn of_node(&self, node: &Arc<Node>) -> Self {
         let info = address::moved(&self.client.info, &node.endpoint.host, node.endpoint.port);
         Self {
@@ -193,12 +193,12 @@ impl Opener {
         }
     }
 
-    /// The same for one connection, which may be opened beside others.
+    /// Returns this opener for one connection, which may be opened beside others.
     pub(crate) fn afresh(&self) -> Self {
         Self { client: self.client.afresh(), ..self.clone() }
     }
 
-    /// The same for connections that look at locks.
+    /// Returns this opener for connections that look at locks.
     ///
     /// See "Why does `Admin` have connections of its own?" in DESIGN.md.
     pub(crate) fn for_reading(&self) -> Self {
@@ -210,7 +210,7 @@ impl Opener {
         }
     }
 
-    /// The same for connections that wait for replicas, which block while they do.
+    /// Returns this opener for connections that wait for replicas, which block while they do.
     pub(crate) fn for_confirming(&self) -> Self {
         Self {
             // Whether their server has the locks is what they find.
@@ -257,12 +257,12 @@ impl Opener {
         self.connect_deadline.saturating_mul(if is_again { DEADLINES_AGAIN } else { 1 })
     }
 
-    /// Returns when no connection is being opened that renews, which goes first; after a while in any case.
+    /// Waits while a connection that renews is being opened, because that goes first; at most for its `patience`.
     pub(crate) async fn yields(&self) {
         let _over: Option<()> = self.within(self.patience(true), self.precedence.none()).await;
     }
 
-    /// The same within another limit.
+    /// As [`connecting`](Self::connecting), but within `limit`.
     pub(crate) async fn connecting_within<T>(
         &self,
         limit: Duration,
@@ -273,7 +273,7 @@ impl Opener {
         connected.unwrap_or_else(|| Err(self.late(&self.client.progress)))
     }
 
-    /// No connection within the connect deadline.
+    /// Returns the fault that there was no connection within the connect deadline.
     pub(crate) fn late(&self, progress: &Progress) -> Fault {
         let last = self.finder.as_ref().and_then(|finder| finder.last());
         let server = last.map_or_else(|| self.server.to_string(), |last| self.server_at(&last));
@@ -302,8 +302,8 @@ impl Target {
         &self.client.info
     }
 
-    /// The same server without what the login asked for: the database, and the credentials too where these were
-    /// refused.
+    /// Returns the client for this server without what the login asked for: the database, and the credentials too where
+    /// these were refused.
     pub(crate) fn anonymous(&self, is_login_refused: bool) -> Client {
         let settings = if is_login_refused {
             RedisConnectionInfo::default()
@@ -313,7 +313,7 @@ impl Target {
         self.client.with(self.info().clone().set_redis_settings(settings))
     }
 
-    /// Its address, where Sentinels named it.
+    /// Returns the address of the server, where Sentinels or the cluster named it.
     pub(crate) fn named(&self) -> Option<String> {
         let is_named = self.term.is_some() || self.node.is_some();
         is_named.then(|| address::endpoint(self.info()))

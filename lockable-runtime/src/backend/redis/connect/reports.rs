@@ -9,9 +9,9 @@ use crate::types::slot::Slot;
 /// The way from one server to the locker.
 #[derive(Clone, Default)]
 pub(crate) struct Reports {
-    /// The same for all servers of a locker.
+    /// Leads to the locker, and is shared by all of its servers.
     events: Arc<OnceLock<Weak<dyn Events>>>,
-    /// Where the server is one of several.
+    /// Says which slots the server has, where it is one of several.
     slot_owners: Option<Arc<dyn ServerSlots>>,
 }
 
@@ -30,7 +30,7 @@ impl Reports {
         drop(self.events.set(events));
     }
 
-    /// The same for a server that has these slots.
+    /// Makes the reports of a server that has these slots, which go to the same locker.
     pub(crate) fn of(&self, slot_owners: Arc<dyn ServerSlots>) -> Self {
         Self { events: Arc::clone(&self.events), slot_owners: Some(slot_owners) }
     }

@@ -47,13 +47,13 @@ impl Progress {
         }
     }
 
-    /// The stage in words, and what to do.
+    /// Returns the stage in words, and what to do.
     pub(crate) fn words(&self) -> (String, Advice) {
         let reached = self.0.lock();
         (reached.0.to_string(), reached.1.clone())
     }
 
-    /// The same where this did not happen within the limit.
+    /// Says that `what` did not happen within the limit, with the stage that was reached, and what to do.
     pub(crate) fn late(&self, what: &str, limit: Duration) -> (String, Advice) {
         let (stage, advice) = self.words();
         (format!("{what} within {limit:?}: {stage}"), advice)

@@ -116,17 +116,17 @@ pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, attempt: &Attemp
     fault
 }
 
-/// A secret that a connection needs and does not get, which is an error of this process.
+/// Returns the error of a secret that a connection needs and does not get, which is an error of this process.
 pub(crate) fn missing_secret(error: &RedisError) -> Option<&LockError> {
     opening::io_error(error)?.get_ref()?.downcast_ref()
 }
 
-/// The same before there is a connection to that server.
+/// Adds the server, and what to do, to the fault of a secret that is missing before there is a connection to it.
 pub(crate) fn of_secret(server: &str, fault: Fault) -> Fault {
     Fault { message: format!("{server}: {}", fault.message), ..fault }.advise(SECRET)
 }
 
-/// What to do about it.
+/// Says what to do about a secret that is missing.
 const SECRET: &str = "mend the file, or the function that returns it";
 
 const RENAME: &str = "delete or rename it";
@@ -302,11 +302,11 @@ const NO_CLUSTER: &str = "this is no node of a cluster; write `redis://host:6379
 const NO_DATABASES: &str = "a server without databases has no locks; if it is a Sentinel, write \
                             `redis-sentinel://host:26379/NAME` with the name of the primary";
 
-/// What to do where a command is unknown, renamed or disabled.
+/// Says what to do where a command is unknown, renamed or disabled.
 pub(crate) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \
                                      server that has it";
 
-/// The same of `EVAL` and the commands that scripts call.
+/// Says what to do where `EVAL`, or a command that scripts call, is unknown, renamed or disabled.
 pub(crate) const NO_SCRIPTS: &str = "locks cannot be released safely without scripts; enable `EVAL` \
                                      and the commands that scripts call, or use a server that has \
                                      them";

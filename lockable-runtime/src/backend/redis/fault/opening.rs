@@ -33,7 +33,7 @@ impl Error for Unanswered {
     }
 }
 
-/// The same error with the stage and its [`advice`], where a connection broke.
+/// Adds the stage and its [`advice`] to the error of a connection that broke; returns any other error as it is.
 pub(crate) fn at_stage((words, advice): (String, Advice), error: RedisError) -> RedisError {
     if !is_break(&error) {
         return error;

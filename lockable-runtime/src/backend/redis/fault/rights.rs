@@ -18,23 +18,23 @@ pub(crate) fn channels(namespace: &Namespace) -> String {
     format!("&{namespace}:*")
 }
 
-/// What to do about a right that is missing.
+/// Says what to do about a right that is missing.
 pub(crate) static ADVICE: LazyLock<String> = LazyLock::new(|| advice("", least()));
 
-/// The same about a user of Sentinels.
+/// Says what to do about a right that a user of Sentinels lacks.
 pub(crate) static ADVICE_OF_SENTINELS: LazyLock<String> = LazyLock::new(|| {
     let rights = least_of_sentinels().collect::<Vec<_>>().join(" ");
     format!("grant it with `ACL SETUSER`: of a Sentinel locks need `{rights}`")
 });
 
-/// The same about a right that only nodes of a cluster need.
+/// Says what to do about a missing right that only nodes of a cluster need.
 pub(crate) static ADVICE_OF_NODES: LazyLock<String> =
     LazyLock::new(|| advice("in a cluster ", least_of_nodes()));
 
-/// The same about a right that looking at locks needs.
+/// Says what to do about a missing right that looking at locks needs.
 pub(crate) static ADVICE_OF_READERS: LazyLock<String> = LazyLock::new(|| advice_of_readers(0));
 
-/// The same where a node of a cluster is looked at.
+/// Says what to do about a missing right that looking at locks on a node of a cluster needs.
 pub(crate) static ADVICE_OF_READERS_OF_NODES: LazyLock<String> =
     LazyLock::new(|| advice_of_readers(1));
 
@@ -66,23 +66,23 @@ pub(crate) fn least() -> impl Iterator<Item = &'static str> {
     rules(DOCUMENTED, 0)
 }
 
-/// The same of a user of Sentinels.
+/// Returns the least rights of a user of Sentinels, each a rule of `ACL SETUSER`.
 pub(crate) fn least_of_sentinels() -> impl Iterator<Item = &'static str> {
     rules(DOCUMENTED, 1)
 }
 
-/// The same of a user of a cluster.
+/// Returns the least rights of a user of a cluster, each a rule of `ACL SETUSER`.
 pub(crate) fn least_of_nodes() -> impl Iterator<Item = &'static str> {
     rules(DOCUMENTED, 2)
 }
 
-/// The same of readers and operators, of a server and of nodes each.
+/// Returns the rights of the documented line with that number: of readers or operators, of a server or of nodes.
 #[cfg(test)]
 pub(crate) fn of_operators(number: usize) -> impl Iterator<Item = &'static str> {
     rules(DOCUMENTED_OF_OPERATORS, number)
 }
 
-/// Those of the documented line with that number.
+/// Returns the rules of the documented line with that number.
 fn rules(text: &'static str, number: usize) -> impl Iterator<Item = &'static str> {
     let mut lines = text.lines().filter(|line| line.starts_with("ACL SETUSER "));
     let words = lines.nth(number).unwrap_or_default().split_whitespace();

@@ -98,13 +98,13 @@ impl WakeUps {
         }
     }
 
-    /// The same without waiting for the answer.
+    /// As [`listen`](Self::listen), but does not wait for the answer.
     pub(crate) fn start_listening(&self, slot: Slot, origin: Origin) {
         drop(self.0.find(slot, origin));
     }
 
-    /// The node has no slots any more: the subscription ends, and every line there asks. The next call that listens
-    /// starts another one.
+    /// Ends the subscription to a node that has no slots any more, and has every line there ask. The next call that
+    /// listens starts another subscription.
     pub(crate) fn abandon(&self) {
         let mut state = self.0.state.lock();
         let Some(task) = &mut state.task else { return };

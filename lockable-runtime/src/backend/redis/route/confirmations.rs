@@ -16,7 +16,7 @@ use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::{Attempt, Fault, Renewal, Renewed};
 
 impl Router {
-    /// Whether what is granted or renewed counts only then.
+    /// Whether a grant or a renewal counts only once enough replicas have it.
     pub(crate) fn confirms(&self) -> bool {
         self.topology.opener.replicas > 0
     }
@@ -35,7 +35,7 @@ impl Router {
         Box::pin(sent).await.map(|ran| ran.found)
     }
 
-    /// The same of each lease that was renewed, for as long as it was. One whose confirmation fails counts as not answered.
+    /// Waits until replicas have each lease for as long as it was renewed. An unconfirmed renewal counts as unanswered.
     pub(crate) async fn confirm_each(
         &self,
         renewals: Vec<Renewal>,

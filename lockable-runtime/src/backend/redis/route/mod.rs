@@ -79,7 +79,7 @@ pub(super) trait Request: Sync {
         is_asking: bool,
     ) -> impl Future<Output = Result<Self::Found, Failed>> + Send;
 
-    /// The same by requests about one key each, where the slot moves key by key, for which this one has failed.
+    /// Repeats this request as requests about one key each, after it has `failed` because its slot moves key by key.
     fn in_parts(
         &self,
         _: &Router,
@@ -256,7 +256,7 @@ pub(crate) fn sure(
 }
 
 impl<T> Before<T> {
-    /// The same about another value.
+    /// Applies `change` to the value of [`Left`](Self::Left), and keeps the other variants.
     pub(crate) fn map<R>(self, change: impl FnOnce(T) -> R) -> Before<R> {
         match self {
             Self::Nothing => Before::Nothing,

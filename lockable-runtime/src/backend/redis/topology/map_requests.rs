@@ -37,7 +37,7 @@ pub(super) async fn collect_most_of(
     }
 }
 
-/// The same, but from the first answer on only a moment: one that hangs would say nothing until its limit.
+/// As [`collect_most_of`], but stops a moment after the first map: a node that hangs would say nothing until its limit.
 pub(super) async fn collect_soon(
     running: &mut JoinSet<MapAnswer>,
     (maps, faults): (&mut Vec<Map>, &mut Vec<Fault>),

@@ -229,8 +229,8 @@ impl Topology {
         Box::pin(server.wake_ups.listen(attempt.slot, origin)).await;
     }
 
-    /// The same without waiting, where a release would wait. A line that misses its wake-up finds its turn when it
-    /// asks again.
+    /// As [`listen_for`](Self::listen_for), but does not wait, because a release would wait too. A line that misses its
+    /// wake-up finds its turn when it asks again.
     pub(super) fn start_listening_for(&self, attempt: &Attempt) {
         if let Some((server, origin)) = self.listening(attempt) {
             server.wake_ups.start_listening(attempt.slot, origin);

@@ -179,12 +179,12 @@ impl Sentinel {
         unanswered(fault, silent(message).advise(advice))
     }
 
-    /// The same for a connection that is opened apart from the others.
+    /// Returns this Sentinel for a connection that is opened apart from the others.
     pub(crate) fn afresh(self) -> Self {
         Self { client: self.client.afresh(), ..self }
     }
 
-    /// The same with what a connection logs in that is opened now, within that time.
+    /// Returns this Sentinel with the login of a connection that is opened now, if that is read within `limit`.
     pub(crate) async fn logged_in(&self, limit: Duration) -> RedisResult<Self> {
         let login = self.credentials.login(limit).await.map_err(io::Error::from)?;
         let client = self.client.with(login.put_into(self.client.info.clone()));

@@ -76,7 +76,7 @@ impl SlotOwners {
         matches!(self, Self::Shared(_))
     }
 
-    /// Has the servers asked soon who has which slots, and waits for nothing; `false` where one server has all.
+    /// Has the servers asked soon which of them has which slots, without waiting; `false` where one server has all.
     pub(crate) fn refresh_soon(&self) -> bool {
         if let Self::Shared(slots) = self {
             slots.start_refresh();
@@ -84,7 +84,7 @@ impl SlotOwners {
         self.are_shared()
     }
 
-    /// The same, and waits for the answers.
+    /// As [`refresh_soon`](Self::refresh_soon), but waits for the answers.
     pub(super) async fn refreshed(&self) -> Result<(), Fault> {
         match self {
             Self::One(_) => Ok(()),
@@ -92,7 +92,7 @@ impl SlotOwners {
         }
     }
 
-    /// How a server is reached, another one at each try: what is published at one arrives at all.
+    /// Returns the opener of a server, of another one at each try: what is published at one arrives at all.
     pub(super) fn any_opener(&self, attempt: usize) -> Option<Opener> {
         let servers = self.servers();
         let at = attempt.checked_rem(servers.len())?;

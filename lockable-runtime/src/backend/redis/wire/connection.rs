@@ -132,13 +132,13 @@ impl Connection {
         if replies.len() == count { Ok(replies) } else { Err(self.unexpected_count()) }
     }
 
-    /// The same for commands that no call waits for itself: each of their calls has given up after two command
-    /// deadlines.
+    /// As [`call`](Self::call), but for commands that no call waits for itself: each of their calls has given up after
+    /// two command deadlines.
     pub(crate) async fn call_in_time(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         self.in_time(self.call(pipeline)).await
     }
 
-    /// An answer that no call waits for itself.
+    /// Waits for an answer that no call waits for itself, for two command deadlines at most.
     pub(crate) async fn in_time<T>(
         &self,
         answer: impl Future<Output = Result<T, Fault>>,
@@ -148,7 +148,7 @@ impl Connection {
         answer.unwrap_or_else(|| Err(Fault::no_answer(&self.target.server, limit)))
     }
 
-    /// The same for two commands. No async fn, which would store them beside what they are sent as.
+    /// As [`call`](Self::call), but for two commands. No async fn, which would store them beside what they are sent as.
     pub(crate) fn two(
         &self,
         commands: [Cmd; 2],
@@ -222,7 +222,7 @@ impl Connection {
         self.deleted(&reply).map_err(|error| self.failed(&error))
     }
 
-    /// The same by the reply to it.
+    /// Reads the reply to a command of `delete`, and notes where the server refuses such commands.
     pub(crate) fn deleted(&self, reply: &Value) -> Result<bool, RedisError> {
         let deleted = Deleted::of(reply)?;
         if deleted == Deleted::Refused {

@@ -66,7 +66,7 @@ pub(crate) enum Deleted {
     /// The script of a release decides: a waiter has marked the lock, it is gone or another holder's, or other data
     /// are there.
     Undecided,
-    /// The same, and this user may not run the command, or the server has none of that name.
+    /// The script of a release decides, because this user may not run the command, or the server has none of that name.
     Refused,
 }
 

@@ -20,15 +20,15 @@ pub(crate) struct Flaw {
 }
 
 impl Flaw {
-    /// The server, or the URL, has to be changed.
+    /// Makes the flaw of a server that has to be changed, or whose URL has to be.
     pub(crate) fn unfit(finding: Finding, target: &Target) -> Self {
         let message = format!("{}: {}", target.server, finding.message());
         let fault = Fault::new(LockErrorKind::Refused, message).advise(finding.advice.clone());
         Self { finding, fault, error: None }
     }
 
-    /// The same of what is no server for locks. A server that was the right one before, or that Sentinels or nodes
-    /// name, is not written in the URL wrongly.
+    /// Makes the flaw of what is no server for locks. The URL is not wrong where that server was the right one before,
+    /// or is named by Sentinels or nodes.
     pub(crate) fn misdirected(elsewhere: Finding, opener: &Opener, target: &Target) -> Self {
         let is_named = target.term.is_some() || target.node.is_some();
         let is_passing = opener.was_connected.load(Ordering::Relaxed) || is_named;
@@ -128,7 +128,7 @@ pub(crate) fn missing_right(severity: Severity, rule: &str, user: &str, effect: 
     Finding::new(severity, Code::MissingRight, message).advise(advice).about(rule.to_owned())
 }
 
-/// The same of a server with locks, where all that is missing is granted in one line.
+/// As [`missing_right`], but of a server with locks, where all that is missing is granted in one line.
 pub(crate) fn lacking(severity: Severity, rule: &str, user: &str, effect: &str) -> Finding {
     missing_right(severity, rule, user, effect).granting(user, rule, effect)
 }

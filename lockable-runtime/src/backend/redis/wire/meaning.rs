@@ -59,14 +59,14 @@ impl Failed {
         matches!(self.meaning, Meaning::Asks(_) | Meaning::Split)
     }
 
-    /// The same failure in other words.
+    /// Returns this failure with its fault in other words.
     pub(crate) fn map(self, words: impl FnOnce(Fault) -> Fault) -> Self {
         Self { fault: words(self.fault), ..self }
     }
 }
 
 impl From<Fault> for Failed {
-    /// One that no server has answered: sending the request elsewhere does not help.
+    /// Makes the failure of a request that no server has answered: sending it elsewhere does not help.
     fn from(fault: Fault) -> Self {
         Self { fault, meaning: Meaning::Stays }
     }

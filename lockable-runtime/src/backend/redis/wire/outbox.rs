@@ -24,11 +24,11 @@ pub(crate) const MAX_BATCH: usize = 32;
 
 /// A request that waits for its batch.
 pub(crate) enum QueuedRequest {
-    /// Two commands; the answer is the replies to them.
+    /// Sends two commands; the answer is the replies to them.
     Pair([Cmd; 2], Sender<Result<[Value; 2], Fault>>),
-    /// To free a lock; the answer is whether it is free now, or was left as it is.
+    /// Frees a lock by a script; the answer is whether it is free now, or was left as it is.
     Free(Arc<Attempt>, Sender<Result<bool, Fault>>),
-    /// The same by a command for this lock.
+    /// Frees a lock by this command; the answer is whether it is free now, or was left as it is.
     Delete(Cmd, Sender<Result<bool, Fault>>),
 }
 

@@ -64,7 +64,7 @@ impl<'a> Asker<'a> {
         ScriptCall { command, read: move |reply: Value| self.taken(&reply) }
     }
 
-    /// The same by the reply to it.
+    /// Reads the reply to [`take`](Self::take).
     pub(crate) fn taken(self, reply: &Value) -> RedisResult<Found> {
         if let Value::BulkString(value) = reply {
             self.attempt.mark_busy(value, None);

@@ -226,7 +226,7 @@ pub(crate) fn together(Probe { names, prefix, .. }: &Probe) -> Vec<Step> {
     ]
 }
 
-/// The same lock by lock: the second mark finds the first one where the command in between has missed that.
+/// As [`together`], but lock by lock: the second mark finds the first one where the command in between has missed that.
 fn one_by_one(Probe { names, prefix, .. }: &Probe) -> Vec<Step> {
     let steps = |attempt: Arc<Attempt>| {
         let one = slice::from_ref(&attempt);

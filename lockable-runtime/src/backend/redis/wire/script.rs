@@ -38,17 +38,17 @@ impl Names {
         Self { unknown: unknown.into(), are_cached: true, namespace, channels }
     }
 
-    /// The text is sent with every call.
+    /// Makes names of scripts whose text is sent with every call.
     pub(crate) fn uncached(namespace: Namespace, channels: Channels) -> Self {
         Self { unknown: Arc::default(), are_cached: false, namespace, channels }
     }
 
-    /// The same scripts with the companion keys of another namespace.
+    /// Returns the names of these scripts, but with the companion keys of another namespace.
     pub(crate) fn within(&self, namespace: Namespace) -> Self {
         Self { namespace, ..self.clone() }
     }
 
-    /// The server does not know a script, so perhaps none.
+    /// Notes that the server does not know a script, so perhaps none.
     pub(crate) fn are_unknown(&self) {
         self.unknown.store(u16::MAX, Ordering::Relaxed);
     }
@@ -299,14 +299,14 @@ pub(crate) fn renew(names: &Names, renewals: &[Renewal]) -> ScriptCall<impl Read
     ScriptCall { command, read }
 }
 
-/// The same; and where one of them is held, a write for which `WAIT` can wait.
+/// As [`renew`], but where one of the locks is held, also does a write for which `WAIT` can wait.
 pub(crate) fn confirm(names: &Names, renewals: &[Renewal]) -> ScriptCall<impl Read<Found> + use<>> {
     let ScriptCall { mut command, read } = renew(names, renewals);
     command.arg("write");
     ScriptCall { command, read }
 }
 
-/// The same of one lock.
+/// As [`renew`], but for one lock.
 pub(crate) fn renew_one(
     names: &Names,
     renewal: &Renewal,

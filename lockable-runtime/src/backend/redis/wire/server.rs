@@ -58,8 +58,8 @@ fn of_sentinel(watched: &[String], target: &Target) -> String {
     format!("write `{url}`{names}{login}")
 }
 
-/// The same by the answers to commands about keys of all slots. A node that has all slots
-/// passes, also while one of them leaves it.
+/// Finds that a server is one node of a cluster, by its answers to commands about keys of all slots. A node that has
+/// all slots passes, also while one of them leaves it.
 pub(crate) fn unfit_by_answers<'a>(
     mut replies: impl Iterator<Item = &'a Value>,
     target: &Target,

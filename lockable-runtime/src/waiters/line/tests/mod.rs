@@ -25,14 +25,14 @@ fn case() -> Case {
     Case { line: Line::default(), now: Moment::from_nanos(1_000_000_000) }
 }
 
-/// An attempt whose first request was sent.
+/// Makes an attempt whose first request was sent.
 fn sent() -> Arc<Attempt> {
     let attempt = Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT);
     attempt.mark_sent(Moment::from_nanos(1_000_000_000));
     Arc::new(attempt)
 }
 
-/// The same of a call with `once`.
+/// Makes an attempt of a call with `once` whose first request was sent.
 fn sent_once() -> Arc<Attempt> {
     let owner = OwnerToken::draw(None).unwrap().of_once();
     let attempt = Attempt::owned(LockKey::from_static("k"), Ttl::DEFAULT, owner);
@@ -103,7 +103,7 @@ impl Case {
         self.answered(&asked, &Enqueued::Granted(grant))
     }
 
-    /// The same with that grant.
+    /// The line asks, and is granted the lock by this grant.
     fn granted_as(&mut self, attempt: &Arc<Attempt>, grant: Grant) -> Actions<&'static str> {
         drop(self.queries(attempt));
         self.answered(attempt, &Enqueued::Granted(grant))

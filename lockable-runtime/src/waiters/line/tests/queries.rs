@@ -49,7 +49,7 @@ fn a_line_that_is_woken_asks_at_once() {
     for (again, due) in [(true, Duration::ZERO), (false, RECHECK_INTERVAL)] {
         let woken = case.line.woken(&entry.owner);
         assert!(Arc::ptr_eq(woken.query.as_ref().unwrap(), &entry) && woken.deliver.is_none());
-        // The lock may be kept for it since that query landed.
+        // The lock may be reserved for it since that query landed.
         assert!(!again || is_nothing(&case.line.woken(&entry.owner)));
         assert!(is_nothing(&case.answered(&entry, &BUSY)), "another holder has the lock");
         assert_eq!(case.due_in(), Some(due));
