@@ -160,7 +160,7 @@ impl Acquirer {
     /// Takes over the lock of a ticket.
     ///
     /// # Cancel safety
-    /// As [`ask`](Self::ask).
+    /// As [`try_once`](Self::try_once).
     pub(super) async fn redeem(
         &self,
         ticket: &Ticket,
