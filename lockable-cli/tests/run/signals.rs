@@ -102,7 +102,7 @@ fn what_the_terminal_sends_is_not_passed_on_in_the_foreground() {
     let server = Server::start();
     let script = "trap 'echo winch' WINCH; trap 'echo usr1' USR1; sleep 1000 & echo $$; while :; do wait; done";
     let mut running = Running::of(run(&server.url(), &["--foreground"], script), 1);
-    for _ in 0..3 {
+    for _ in 0..20 {
         running.send(Signal::WINCH);
         running.send(Signal::USR1);
         assert_eq!(running.line(), "usr1");
