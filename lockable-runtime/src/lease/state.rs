@@ -1,12 +1,12 @@
 //! What a lease is at a moment: the decisions, without clock, requests or timers.
 //!
-//! A lease is valid until the moment when its last answered request was sent, plus its TTL, less an allowance for the
+//! A lease is valid until its grant, or its last answered renewal, was sent, plus its TTL, less an allowance for the
 //! drift of clocks: so it ends here before it does in the backend. Only the answer to a renewal moves that deadline, and
 //! only forwards. `max_hold` is a second deadline, which no renewal moves. A lease ends once: by its
-//! release, or by a loss, which is a deadline that has passed, an operator's force, or an answer that the lock is another
+//! release, or by a loss, which is `valid_until` that has passed, an operator's force, or an answer that the lock is another
 //! holder's or no one's. Nothing that is learned later changes that, because the body may have stopped. A request to stop
 //! and the end of `max_hold` are no such end: the body stops, and its lock is held until the release. The guard reads the
-//! status right before each poll of the body, and stops the body where the lock is not held.
+//! status right before each poll of the body, and stops the body unless it is [`Held`](Status::Held).
 //!
 //! See "What makes a lease lost?" in DESIGN.md.
 //! See "What has to be believed, and what does a lease promise then?" in DESIGN.md.
@@ -33,7 +33,7 @@ pub(crate) struct LeaseState {
     valid_until: Moment,
     /// The end that `max_hold` sets; renewals do not move it.
     hold_until: Option<Moment>,
-    /// Whether an operator asked the holder to stop, before any other end.
+    /// Whether an operator asked the holder to stop, while it was held.
     is_revoked: bool,
     /// Why an operator did that, or took the lock away.
     pub(super) reason: Option<Reason>,
@@ -70,7 +70,7 @@ pub(crate) enum LeaseEnd {
     Far(Duration),
     /// So much is left.
     Near(Duration),
-    /// The holder may not count on the lock any more.
+    /// The body has to stop: the lease is not [`Held`](Status::Held) any more.
     Over(Status),
 }
 
@@ -112,7 +112,7 @@ impl LeaseState {
         status
     }
 
-    /// As [`status`](Self::status), but changes nothing: a deadline that has passed is left for others to find.
+    /// As [`status`](Self::status), but changes nothing: a loss that it finds is returned, and not noted.
     pub(crate) fn look(&self, now: Moment) -> Status {
         match (self.end, self.hold_until) {
             (Some(end), _) => end,
@@ -125,7 +125,7 @@ impl LeaseState {
         }
     }
 
-    /// Whether the deadline, or the end that `max_hold` sets, is no more than that away.
+    /// Is near at most `of_deadline` before `valid_until`, or `of_hold` before the end that `max_hold` sets.
     pub(crate) fn ending(
         &mut self,
         of_deadline: Duration,
@@ -148,7 +148,7 @@ impl LeaseState {
         self.hold_until = end;
     }
 
-    /// Whether so much has gone by since its grant, or since what made it longer last.
+    /// Whether `age` has gone by since the request for its grant, or for its last renewal.
     pub(crate) fn is_older(&self, age: Duration, now: Moment) -> bool {
         now.since(self.counted_from) >= age
     }
@@ -178,7 +178,7 @@ impl LeaseState {
         }
     }
 
-    /// A renewal that was sent then was answered now: the lock is this holder's for `ttl` from there.
+    /// The renewal that was sent at `sent` was answered: the lock is this holder's for `ttl` from `sent`.
     pub(crate) fn renewed(&mut self, sent: Moment, ttl: Ttl, now: Moment) {
         let valid_until = sent.after(ttl.usable());
         if !self.is_on(now) {
@@ -191,14 +191,14 @@ impl LeaseState {
         }
     }
 
-    /// A renewal failed, which says nothing about the lock; a loss that was found before has its reason.
+    /// A renewal failed, which says nothing about the lock; ignored after the end of the lease.
     pub(crate) fn unanswered(&mut self, cause: &Arc<LockError>) {
         if self.end.is_none() {
             self.unrenewed = Some(Arc::clone(cause));
         }
     }
 
-    /// How much of the lease has gone by, from its grant, or from what made it longer last.
+    /// The fraction of the lease that has gone by since the request for its grant, or for its last renewal.
     pub(crate) fn used(&self, now: Moment) -> f64 {
         let whole = self.valid_until.since(self.counted_from);
         now.since(self.counted_from).div_duration_f64(whole)

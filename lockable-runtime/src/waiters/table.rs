@@ -1,7 +1,7 @@
 //! The table of all entries: which calls of this locker try, wait for and hold each lock.
 //!
-//! A new call looks here first, and so saves a request. If another call tries or waits, a call that may wait joins the
-//! line at once; if a lease was confirmed a moment ago, a call that does not wait is busy. Calls that try and wait are
+//! A new call looks here first, and so saves a request. If another call tries, waits or holds, a call that may wait joins
+//! the line at once; if a lease was confirmed a moment ago, a call that does not wait is busy. Calls that try and wait are
 //! counted, because one too many does no harm. Leases are listed, because they are renewed, and because their loss must
 //! be found. The table is divided by the hash of the key into [`PARTS`], each with a mutex of its own: several threads use
 //! it at the same time. Under such a mutex the states of leases are read, and nothing is woken, logged or dropped: what a
@@ -56,15 +56,15 @@ pub(super) struct EntryId {
 
 /// The entries of the calls for the keys of one hash: hardly ever more than one key.
 ///
-/// Where two keys share a hash, the counts are too high, which costs one try. Leases are compared by key.
+/// Where two keys share a hash, a call may join a line, or be busy, without need. Leases are compared by key.
 #[derive(Default)]
 pub(super) struct Entries {
     pub(super) trying: usize,
     pub(super) waiting: usize,
-    /// The line that waits until one of the tries has ended.
+    /// The line to notify when one of the tries has ended.
     awaited: Option<LineKey>,
     held: Option<HeldEntry>,
-    /// More than one lease only while the guard of a lost one does not know of the loss.
+    /// Leases of another key, and lost ones whose guard does not know of the loss yet.
     others: Vec<HeldEntry>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) enum Admission {
     Tries,
     /// It joins the line of its locker, and sends no request itself.
     Joins {
-        /// Whether none of those waits.
+        /// Whether no other call waits.
         is_first: bool,
     },
     /// It finds the lock busy without a request: the backend has just confirmed that this locker holds it, or the
@@ -164,7 +164,7 @@ impl Table {
         entries.into_iter().flat_map(|entries| entries.leases(key)).cloned().collect()
     }
 
-    /// What looks at the leases of this lock that are held and renewed.
+    /// Makes closures, each of which checks a lease of this lock that is held and renewed.
     pub(super) fn lookers(&self, key: &str, now: Moment) -> Vec<impl FnOnce() + use<>> {
         let hash = self.hasher.hash_one(key);
         let part = self.part(hash);
@@ -197,7 +197,7 @@ impl Table {
 
     #[expect(clippy::indexing_slicing, reason = "the remainder is below the length")]
     fn part(&self, hash: u64) -> MutexGuard<'_, PartEntries> {
-        // The lowest bits and the highest ones choose the place within the part.
+        // Neither the lowest bits nor the highest ones: the map of the part uses those.
         self.parts[(hash >> 32) as usize % PARTS].0.lock()
     }
 }
@@ -276,7 +276,7 @@ impl Entries {
         Some(self.others.swap_remove(at))
     }
 
-    /// Notes when the lease of this number is checked; returns the schedule where that is not wanted.
+    /// Notes when the lease of this number is checked; returns the schedule if that lease is gone, or has one.
     pub(super) fn attach(&mut self, number: u64, schedule: Schedule) -> Option<Schedule> {
         let mut held = self.held.iter_mut().chain(&mut self.others);
         match held.find(|held| held.number == number && held.schedule.is_none()) {

@@ -1,10 +1,11 @@
-//! The state machine of one lock in this process: who waits, and what their attempts have in the backend.
+//! The state machine of one lock in one locker: which calls wait, and what their attempts have in the backend.
 //!
 //! Calls wait in the order of arrival. All of them together have one attempt in the backend, which queries for the first
 //! call and keeps one entry in the queue of Redis. A reply that grants it makes a turn, and the first call gets that. When
 //! its body has ended, the turn is passed to the next call without a request, as often as the grant allows; then it is
 //! released, and the same step puts the line's next attempt at the end of the queue. The line queries when it is new, when
-//! a wake-up says that the lock is reserved for it, and every [`RECHECK_INTERVAL`], because a wake-up may be lost. A query may
+//! a wake-up says that the lock is reserved for it, and every [`RECHECK_INTERVAL`], because a wake-up may be lost, and a waiter
+//! of another process may have died with a lock that was reserved for it. A query may
 //! be answered after its attempt was given up: until then the attempt is a leftover, and what it is granted is released.
 //!
 //! It is pure: events come in with the moment of now, and [`Actions`] go out. An attempt is one of these:
@@ -43,7 +44,7 @@ pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 /// See "When does a call without a wait limit give up?" in DESIGN.md.
 pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
-/// The calls of this process that wait for one lock; a `C` is where a call is answered.
+/// The calls of one locker that wait for one lock; a `C` is where a call is answered.
 pub(crate) struct Line<C> {
     /// In the order of arrival.
     waiting: VecDeque<WaitingCall<C>>,
@@ -57,7 +58,7 @@ pub(crate) struct Line<C> {
     was_answered: bool,
     /// Since when the backend has not answered.
     failing_since: Option<Moment>,
-    /// The new moment of the next query without a wake-up, where the last event has set one; `None` keeps the last.
+    /// When the next query without a wake-up is due, if the last event changed that; `None`: no change.
     pub(super) due: Option<Moment>,
 }
 
@@ -130,7 +131,7 @@ impl<C> Line<C> {
         }
     }
 
-    /// A call leaves, from the line or with a turn that it has not received yet.
+    /// A call leaves the line, or a turn that it has not received yet.
     ///
     /// A wake-up may cross the withdrawal of the last call's queue entry:
     /// 1. the call leaves, and the entry is withdrawn;
@@ -149,7 +150,7 @@ impl<C> Line<C> {
         attempt.map_or_else(Actions::default, |attempt| self.returned(&attempt, now))
     }
 
-    /// The moment of the next query has come; returns what it is about.
+    /// Begins the next query, because it is due or because a release sends it; returns its attempt.
     pub(crate) fn came_due(
         &mut self,
         make: impl FnOnce(&WaitingCall<C>) -> Arc<Attempt>,
@@ -160,7 +161,7 @@ impl<C> Line<C> {
     }
 
     /// A wake-up says that the lock is reserved for this attempt, so the line queries: anyone may have sent it, and the answer says
-    /// what is true. While that query is under way, other wake-ups cost none.
+    /// what is true. While that query is under way, other wake-ups start none.
     pub(crate) fn woken(&mut self, owner: &OwnerToken) -> Actions<C> {
         let is_woken = |entry: &mut QueueEntry| entry.attempt.owner == *owner && entry.wake();
         let entry = self.entry.as_mut().and_then(|entry| is_woken(entry).then_some(entry));
@@ -168,7 +169,7 @@ impl<C> Line<C> {
         Actions { query, ..Actions::default() }
     }
 
-    /// A wake-up may have been missed: the answer to a query under way does not put off the next one.
+    /// A wake-up may have been missed: once a query under way is answered, the next one is due at once.
     pub(crate) fn queries_again(&mut self) {
         if let Some(entry) = &mut self.entry {
             entry.is_woken_again |= entry.queries > 0;
@@ -213,9 +214,9 @@ impl<C> Line<C> {
         self.close(Actions { refuse: Some((fault, ended)), ..Actions::default() })
     }
 
-    /// A query brought no answer in time, or an error. The line queries again, unless that lasts.
+    /// A query timed out or failed. The line queries again, unless the fault is final, or lasts for [`GIVE_UP_AFTER`].
     ///
-    /// If no call of the line has tried, its first query counts as the try: if it fails, the calls fail at once.
+    /// Until the backend has answered a call of the line, a query that fails ends all of them at once.
     pub(crate) fn failed(
         &mut self,
         attempt: Option<&Arc<Attempt>>,
@@ -251,7 +252,7 @@ impl<C> Line<C> {
     /// The release of this attempt begins. Returns what is sent with it: the line's next attempt, which the same script
     /// queues.
     ///
-    /// The turn is over when the release was answered. A query about it may have no answer until then:
+    /// The turn is over when the release was answered. A query about it may still be under way:
     /// 1. the query is sent, and is slow;
     /// 2. another query is granted the lock, the body runs, and the release frees the lock;
     /// 3. the query lands, on another connection, and takes the lock or joins the queue;
@@ -273,7 +274,7 @@ impl<C> Line<C> {
         // Without an attempt the line queries by itself.
         let next = make.and_then(|make| self.came_due(make));
         if next.is_some() {
-            // A lock that stays taken for a minimum hold is not handed off at the end of that.
+            // Nothing hands the lock off at the end of a minimum hold, so the line queries then.
             let rest = attempt.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL);
             self.due = Some(now.after(rest.min(RECHECK_INTERVAL)));
         }
@@ -300,7 +301,7 @@ impl<C> Line<C> {
             (Some(next), None) if self.query_ends(next, is_answered) => Actions::withdraw(next),
             _ => Actions::default(),
         };
-        // A withdrawal leaves no lock taken for a minimum hold.
+        // A withdrawal would end a minimum hold early.
         let withdraws = may_land_late && !attempt.min_hold.is_set();
         actions.withdraw.extend(withdraws.then(|| Arc::clone(attempt)));
         actions
@@ -384,7 +385,7 @@ impl<C> Line<C> {
         actions
     }
 
-    /// Keeps what is over here while a query about it is under way.
+    /// Keeps an attempt that has ended while a query about it is under way.
     fn keep_leftover(&mut self, entry: Option<QueueEntry>) {
         self.leftovers.extend(entry.filter(|entry| entry.queries > 0));
     }

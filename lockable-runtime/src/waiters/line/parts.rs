@@ -11,7 +11,7 @@ use crate::types::clock::Moment;
 use crate::types::label::Label;
 use crate::types::options::Ttl;
 
-/// A turn may be passed on for this long; other processes wait meanwhile.
+/// A turn is passed on within this time, so that other processes do not wait for longer.
 const LENGTH: Duration = Duration::from_millis(5);
 
 /// What is known of a lock that a line waits for.
@@ -71,7 +71,7 @@ impl<C> Actions<C> {
         Self { withdraw: vec![Arc::clone(attempt)], ..Self::default() }
     }
 
-    /// Both: the next call of this process waits for a release, and not for a withdrawal.
+    /// Withdraws and releases: the next call of this process waits for a release, and not for a withdrawal.
     pub(super) fn give_back(attempt: &Arc<Attempt>) -> Self {
         Self { withdraw: vec![Arc::clone(attempt)], ..Self::release(attempt) }
     }
@@ -99,11 +99,11 @@ pub(crate) struct TurnEnd {
     /// Whether a query about the ended attempt may land behind the release.
     pub(super) may_land_late: bool,
     pub(crate) is_answered: bool,
-    /// The grant of the next attempt that came with the answer.
+    /// The grant of `next`, from the same answer.
     pub(crate) grant: Option<Grant>,
 }
 
-/// An attempt that is in the backend's queue, or may be.
+/// An attempt that is in the backend's queue, or was, and its queries under way.
 pub(super) struct QueueEntry {
     pub(super) attempt: Arc<Attempt>,
     /// How many queries about it are under way.
@@ -140,8 +140,8 @@ impl QueueEntry {
         waiting.iter().enumerate().find(|(_, waiter)| waiter.is_once == is_once)
     }
 
-    /// Counts a query about it, for a lease that the first call can use. Turns begin and end under the same lock, so
-    /// the end of a turn sees every query that may land behind its release.
+    /// Counts a query about it, for a lease that the first call can use. Turns begin and end under the same mutex,
+    /// so the end of a turn sees every query that may land behind its release.
     pub(super) fn query<C>(&mut self, waiting: &VecDeque<WaitingCall<C>>) -> Arc<Attempt> {
         if let Some((_, first)) = self.first_of(waiting).filter(|(_, it)| it.ttl > self.attempt.ttl)
         {
@@ -182,7 +182,7 @@ impl LineTurn {
         Self { entry, given_to, is_fair, began: now, grant: grant.clone(), is_passed_on: false }
     }
 
-    /// Whether the grant, which is another attempt's, shows that the lock of this turn is over: it is the same lock.
+    /// Whether this grant, which is another attempt's, ends this turn: it is of the same permit, or of the one lock.
     pub(super) fn is_over_by(&self, grant: &Grant) -> bool {
         self.grant.permit() == grant.permit()
     }

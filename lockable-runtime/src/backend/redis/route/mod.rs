@@ -37,7 +37,7 @@ pub(super) struct Router {
     pub(super) topology: Arc<Topology>,
 }
 
-/// What a request found, and what became of the one before it.
+/// What a request found, and what an earlier sending of it has done.
 pub(super) struct Ran<T> {
     pub(super) found: T,
     pub(super) before: Before<T>,
@@ -46,11 +46,11 @@ pub(super) struct Ran<T> {
 }
 
 pub(crate) enum Before<T> {
-    /// There was no other request.
+    /// No earlier sending had an effect.
     Nothing,
     /// Its answer was lost.
     Unknown,
-    /// A server answered this that was left by then.
+    /// The answer of a server that was abandoned by then.
     Left(T),
 }
 
@@ -104,18 +104,18 @@ impl Router {
     /// | the answer | the server | what happens next |
     /// |---|---|---|
     /// | found | has the slot | done |
-    /// | found | was left meanwhile | again, after [`Before::Left`] |
-    /// | none, or an error | was left meanwhile | again, after [`Before::Unknown`] |
+    /// | found | was abandoned meanwhile | again, after [`Before::Left`] |
+    /// | none, or an error | was abandoned meanwhile | again, after [`Before::Unknown`] |
     /// | the connection broke | is perhaps there | again over a new one, after [`Before::Unknown`]; the second time as below |
-    /// | `MOVED` | names another one | the table learns that; again there, [five times](Hops::redirect) at most |
+    /// | `MOVED` | names another one | the table may learn that; again to the owner in the table, [five times](Hops::redirect) at most |
     /// | `ASK`, about one key | names another one | behind `ASKING` there, which the table does not learn |
     /// | `TRYAGAIN`, about one key | is one of two | again after a pause |
     /// | `NOSCRIPT` | forgot the scripts | again with their texts, once |
     /// | `CLUSTERDOWN`, `LOADING`, … , or broken twice | may pass | the table is refreshed; again after a [pause](Hops::pause), until the command deadline |
-    /// | any other error | – | the fault counts |
+    /// | any other error | – | the fault is returned |
     ///
-    /// Where one server has all slots there is nothing to refresh, and the first fault counts that is not repeated over
-    /// a new connection.
+    /// Where one server has all slots there is nothing to refresh: every fault is returned, except for the first broken
+    /// connection and the first `NOSCRIPT`.
     async fn send<R: Request>(
         &self,
         slot: Slot,
@@ -195,7 +195,7 @@ impl Router {
         }
     }
 
-    /// What follows from a failure; the error is that it counts.
+    /// Prepares the next sending after a failure, or returns the fault that ends the request.
     async fn follow(
         &self,
         slot: Slot,
@@ -207,7 +207,7 @@ impl Router {
         let opener = &self.topology.opener;
         match meaning {
             Meaning::Moved(endpoint) => {
-                // Ignored from the target of a migration: it does not own the slot in the table yet.
+                // Changes nothing if this node does not own the slot in the table, as the target of a migration.
                 self.topology.slot_owners.move_slot(slot, connection, &endpoint);
                 hops.redirect(fault, None, opener).await
             }
@@ -216,7 +216,7 @@ impl Router {
             }
             Meaning::Split if keys == KeyCount::One => self.again(fault, hops).await,
             Meaning::Passes => self.again(fault, hops).await,
-            // A fault at the second time: others make the server forget.
+            // Once: at the second time another client keeps flushing the scripts.
             Meaning::Forgotten if hops.breaks() => Ok(()),
             Meaning::Asks(_) | Meaning::Split | Meaning::Stays if connection.is_retired() => {
                 self.again(fault, hops).await
@@ -237,10 +237,10 @@ impl Router {
     }
 }
 
-/// A release that was repeated and does not find its own proves nothing: the first request, whose
+/// A repeated release that does not find its owner token proves nothing: the first request, whose
 /// answer was lost with its connection, may have released it, or the lock was lost before.
 ///
-/// Where a server that was left had released it, its absence on the next one shows that this one knows that.
+/// If an abandoned server had released it, its absence on the next server shows that the release got there.
 pub(crate) fn sure(
     found: Release,
     before: &Before<Release>,

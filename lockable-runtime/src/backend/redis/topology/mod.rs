@@ -3,8 +3,8 @@
 //! To a request each deployment is the same: a table with the owner of each of the 16 384 hash slots. One server owns all
 //! of them for good. Behind Sentinels, the elected primary does: a `+switch-master` of most Sentinels replaces it, and its
 //! connections are abandoned, so that no late answer of the former one counts. In a cluster each node owns some: a `MOVED`
-//! moves one slot at once, and makes the nodes report all of theirs soon after ([`refreshes`]). A single node or Sentinel
-//! is not believed where most others say something else ([`votes`]). Each server has its connections and its fence
+//! moves one slot at once, and makes the nodes report all of theirs soon after ([`refreshes`]). The slot map of one
+//! node, and the word of one Sentinel, count for nothing against most others ([`votes`]). Each server has its connections and its fence
 //! counters, which are forgotten for slots that change hands.
 
 use std::future::Future;
@@ -113,13 +113,13 @@ impl Topology {
         }
     }
 
-    /// All servers that have locks.
+    /// All servers that own slots.
     pub(super) async fn servers(&self) -> Result<Vec<Arc<Server>>, Fault> {
         self.filled().await?;
         Ok(self.slot_owners.servers())
     }
 
-    /// Those that have locks which were elsewhere before, as the servers say now.
+    /// The servers that own slots which moved after `moment`, by a fresh slot map.
     pub(super) async fn moved_since(&self, moment: Moment) -> Result<Vec<Arc<Server>>, Fault> {
         self.slot_owners.refreshed().await?;
         let mut moved: Vec<_> = Slot::all()
@@ -131,7 +131,7 @@ impl Topology {
         Ok(servers.filter(|server| moved.contains(&server.number)).collect())
     }
 
-    /// Another server has the slots that an election changes: connections lead there from now on.
+    /// After an election: abandons the old connections, so that new ones lead to the new primary.
     pub(super) fn was_elected(&self) {
         for server in self.slot_owners.servers() {
             server.connections.abandon();
@@ -140,14 +140,14 @@ impl Topology {
         }
     }
 
-    /// Whether that server has no locks any more.
+    /// Whether that server owns no slot any more.
     pub(super) async fn has_no_slots(&self, server: &Server) -> bool {
         let Ok(servers) = self.servers().await else { return false };
         servers.iter().all(|other| other.number != server.number)
     }
 
-    /// No server is known to have the slot: the first request waits for the servers' answers, however long they take.
-    /// `None` where they name one.
+    /// The table has no server for the slot. If the table is empty, waits until it is filled. `None`: now it has one; an
+    /// error: it could not be filled.
     pub(super) async fn unserved(&self, slot: Slot) -> Result<Option<Fault>, Fault> {
         let was_empty = self.slot_owners.servers().is_empty();
         self.filled().await?;
@@ -214,8 +214,8 @@ impl Topology {
         answer.unwrap_or_else(|last| Err(last.unwrap_or_else(none)))
     }
 
-    /// Makes sure that a wake-up for this attempt is received, if the slot's server lets it. Where it does not, the call
-    /// finds its turn when it tries again, as it does once in a while in any case.
+    /// Makes sure that a wake-up for this attempt is received, if the slot's server lets it. Where it does not, the line
+    /// is granted its turn by a later query, which it sends regularly in any case.
     ///
     /// The subscription comes first:
     /// 1. the process subscribes to the channel of its wake-ups, and the server confirms it;
@@ -230,7 +230,7 @@ impl Topology {
     }
 
     /// As [`listen_for`](Self::listen_for), but does not wait, because a release would wait too. A line that misses its
-    /// wake-up finds its turn when it asks again.
+    /// wake-up is granted its turn by its next query.
     pub(super) fn start_listening_for(&self, attempt: &Attempt) {
         if let Some((server, origin)) = self.listening(attempt) {
             server.wake_ups.start_listening(attempt.slot, origin);

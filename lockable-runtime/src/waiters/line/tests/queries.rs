@@ -155,7 +155,7 @@ fn a_query_that_was_never_sent_is_forgotten() {
 }
 
 #[test]
-fn a_line_is_woken_again_after_a_fault_and_gives_up_after_half_a_minute() {
+fn a_line_queries_again_after_a_fault_and_gives_up_after_half_a_minute() {
     let mut case = case();
     case.joins_after_try(0, "first");
     case.joins(1, "second");

@@ -300,7 +300,7 @@ fn a_line_asks_at_once_after_a_release_without_an_answer() {
 }
 
 #[test]
-fn a_line_is_woken_again_soon_after_a_minimum_hold() {
+fn a_line_queries_again_soon_after_a_minimum_hold() {
     let mut case = case();
     let attempt = case.given();
     attempt.min_hold.set_end(case.now.after(Duration::from_millis(50)));
