@@ -27,62 +27,50 @@ compile_error!(
      (`[target.'cfg(not(target_family = \"wasm\"))'.dependencies]`), and lock in a service that the program calls"
 );
 
-#[cfg(feature = "admin")]
-pub mod admin;
-#[cfg(not(feature = "admin"))]
-#[expect(dead_code, unused_imports, unreachable_pub, reason = "the feature `admin` shows it")]
-mod admin;
-mod attribute;
-mod backend;
-mod background;
-pub mod check;
-pub mod fencing;
+mod core;
+mod findings;
 // Text alone. `tests/documents` runs its code, and doctests would need lines that readers see elsewhere.
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
-mod hold;
-mod holder;
-mod lease;
-mod locker;
-mod releaser;
-mod request_id;
-#[cfg(feature = "serde")]
-mod serde;
+mod open;
+mod operators;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(test)]
 #[cfg(feature = "redis")]
 mod simulation;
-pub mod telemetry;
 pub mod testing;
-mod types;
-mod waiters;
-mod worker;
 
-pub use attribute::AfterRelease;
-pub use hold::guard::LockGuard;
-pub use hold::set::{Leases, LockSet};
-pub use hold::ticket::IntoTicketError;
-pub use holder::{HeldSince, Holder, HolderKind};
-pub use lease::Lease;
-pub use locker::{
+pub use self::core::attribute::AfterRelease;
+pub use self::core::hold::guard::LockGuard;
+pub use self::core::hold::set::{Leases, LockSet};
+pub use self::core::hold::ticket::IntoTicketError;
+pub use self::core::holder::{HeldSince, Holder, HolderKind};
+pub use self::core::lease::Lease;
+pub use self::core::locker::{
     Locker, LockerBuilder,
     global::install,
     lead::{Leadership, Leading},
     request::LockRequest,
 };
-pub use releaser::shutdown;
-pub use request_id::RequestId;
+pub use self::core::releaser::shutdown;
+pub use self::core::request_id::RequestId;
 #[cfg(feature = "tower")]
-pub use request_id::tower;
-pub use types::credentials::Credentials;
-pub use types::error::{LockError, LockErrorKind};
+pub use self::core::request_id::tower;
+pub use self::core::types::credentials::Credentials;
+pub use self::core::types::error::{LockError, LockErrorKind};
 #[cfg(feature = "tls-no-provider")]
-pub use types::pem::Pem;
-pub use types::remedy::Remedy;
-pub use types::secret::Secret;
-pub use types::ticket::{Ticket, TicketError};
-pub use types::token::{FencingToken, FencingTokenError};
-pub use types::written::parse_duration;
-pub use types::{key::LockKey, options::OnLost};
+pub use self::core::types::pem::Pem;
+pub use self::core::types::remedy::Remedy;
+pub use self::core::types::secret::Secret;
+pub use self::core::types::ticket::{Ticket, TicketError};
+pub use self::core::types::token::{FencingToken, FencingTokenError};
+pub use self::core::types::written::parse_duration;
+pub use self::core::types::{key::LockKey, options::OnLost};
+pub use self::core::{fencing, telemetry};
+#[cfg(feature = "admin")]
+pub use self::operators::admin;
+pub use self::operators::check;
 
 /// Runs every call of a function, in every process, under one lock: the body runs only while its
 /// lease is held.
@@ -670,7 +658,7 @@ pub use lockable_macros::lock_key;
 
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::attribute::{
+    pub use crate::core::attribute::{
         Acquire, AllPermits, Awaited, Call, Called, Consumed, EndsEarly, EndsWell, FromLockError,
         Grant, GrantCell, Inside, IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoPermits,
         IntoWait, KeyPart, Keys, Label, Late, Lease, LeaseCell, Leases, LeasesCell, OnLost, Once,
@@ -683,9 +671,9 @@ pub mod __private {
 #[cfg(lockable_internals)]
 #[doc(hidden)]
 pub mod __internals {
-    pub use crate::backend::MemoryStore;
-    pub use crate::lease::owner_of;
-    pub use crate::locker::rechecks_later;
+    pub use crate::core::lease::owner_of;
+    pub use crate::core::locker::rechecks_later;
+    pub use crate::core::memory::MemoryStore;
     pub use crate::testing::internals::{
         GrantTo, Place, VerbAttempt, Verbs, WakeUpOf, fence_counter,
     };

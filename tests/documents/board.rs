@@ -73,7 +73,7 @@ fn assert_grouped_by_labels(expr: &str) {
 
 #[test]
 fn every_metric_is_documented() {
-    let documentation = read("lockable-runtime/src/telemetry/mod.rs");
+    let documentation = read("lockable-runtime/src/core/telemetry/mod.rs");
     for (kind, name) in metrics() {
         let row = format!("//! | `{name}` | {kind}");
         let row = documentation.lines().find(|line| line.starts_with(&row));
@@ -87,7 +87,7 @@ fn every_metric_is_documented() {
 #[test]
 fn the_two_settings_of_the_recorder_are_where_the_names_are() {
     for text in [
-        "lockable-runtime/src/telemetry/mod.rs",
+        "lockable-runtime/src/core/telemetry/mod.rs",
         "lockable-runtime/guide/operating.md",
         "examples/services/prometheus.rs",
         "examples/services/grafana.json",

@@ -84,7 +84,7 @@ fn texts_have_no_lines_that_rustdoc_hides() {
 
 /// Each kind of the code, with its advice.
 fn kinds() -> Vec<(String, String)> {
-    let errors = read("lockable-runtime/src/types/error.rs");
+    let errors = read("lockable-runtime/src/core/types/error.rs");
     let (_, kinds) = errors.split_once("\nkinds! {").unwrap();
     let (kinds, _) = kinds.split_once("\n}").unwrap();
     let lines = kinds.lines().filter(|line| !line.trim().starts_with("///"));
@@ -116,8 +116,10 @@ fn the_guide_has_the_advice_of_every_error_kind() {
 
 #[test]
 fn the_guide_explains_every_error_kind_and_predicate() {
-    let (errors, guide) =
-        (read("lockable-runtime/src/types/error.rs"), read("lockable-runtime/guide/errors.md"));
+    let (errors, guide) = (
+        read("lockable-runtime/src/core/types/error.rs"),
+        read("lockable-runtime/guide/errors.md"),
+    );
     let kinds = kinds().into_iter().map(|(kind, _)| format!("[`{kind}`]"));
     let predicates = errors.lines().filter_map(|line| line.trim().strip_prefix("pub fn is_"));
     let predicates = predicates.map(|rest| format!("[`is_{}`]", rest.split('(').next().unwrap()));
@@ -185,9 +187,11 @@ fn hints_agree_with_the_guide() {
 
 #[test]
 fn variables_and_flags_stand_for_settings_of_the_url() {
-    let table = read("lockable-runtime/src/locker/url_settings.rs");
+    let table = read("lockable-runtime/src/core/settings/url_settings.rs");
     let flags = read("lockable-cli/src/arguments/connection.rs");
-    for file in ["lockable-runtime/src/locker/environment.rs", "lockable-cli/src/environment.rs"] {
+    for file in
+        ["lockable-runtime/src/core/settings/environment.rs", "lockable-cli/src/environment.rs"]
+    {
         let code = read(file);
         let forgotten: Vec<_> =
             code.split("(\"LOCKABLE_").skip(1).filter_map(|it| it.split_once("\", \"")).collect();

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::dice::Dice;
 use super::keys::{GATE, KEYS, ONCE, PERMITS, permits_key};
 use super::mix::Mix;
-use crate::request_id::RequestId;
-use crate::types::options::{Begin, OnLost, Once, Options, Ttl, Wait};
-use crate::types::permit::Permits;
+use crate::core::request_id::RequestId;
+use crate::core::types::options::{Begin, OnLost, Once, Options, Ttl, Wait};
+use crate::core::types::permit::Permits;
 
 #[derive(Debug)]
 pub(super) struct Call {

@@ -1,5 +1,5 @@
 //! The backend of a simulated process: the verbs of the store in memory, over its connections. What a
-//! client does beside that is done as in `backend/redis/mod.rs`.
+//! client does beside that is done as in `redis/mod.rs`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,29 +14,21 @@ use super::process::{Ask, Asked, NoAnswer, Process};
 use super::server::Does;
 use super::slot_owners::Topology;
 use super::subscription::{PATIENCE, listen};
-use crate::backend::{
-    self, AcquireReply, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
-    Events, Fault, Grant, Memory, Page, Queued, Release, Renewal, Renewed, Reply, Reserved,
-    Revocation, Revoking, Seen, sure,
+use crate::core::backend::{
+    AcquireReply, Attempt, Backend, Enqueued, Environment, Events, Fault, Grant, Release, Renewal,
+    Renewed, Reply, Reserved,
 };
-use crate::check::Role;
-use crate::types::clock::{Moment, tokio_time, within};
-use crate::types::key::LockKey;
-use crate::types::owner::{Held, Origin};
-use crate::types::selection::Selection;
-use crate::types::slot::Slot;
+use crate::core::memory::Memory;
+use crate::core::process::clock::{Moment, tokio_time, within};
+use crate::core::types::key::LockKey;
+use crate::core::types::owner::{Held, Origin};
+use crate::core::types::slot::Slot;
+use crate::redis::sure;
 
 pub(super) struct Client(pub(super) Arc<Process>);
 
 /// As messages name it.
 pub(super) const SERVER: &str = "simulation";
-
-impl Client {
-    /// What no call asks for.
-    fn any_store(&self) -> &Arc<Memory> {
-        self.0.world.store(0)
-    }
-}
 
 impl Ask {
     /// With all keys.
@@ -296,7 +288,7 @@ impl Backend for Client {
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
-        self.any_store().inspect(key)
+        self.0.world.store(0).inspect(key)
     }
 
     fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool> {
@@ -365,42 +357,6 @@ fn known<T: Send + 'static>(
     })
 }
 
-impl Administration for Client {
-    fn sweep(&self, selection: Selection) -> Reply<Page> {
-        self.any_store().sweep(selection)
-    }
-
-    fn look(&self, key: LockKey) -> Reply<Option<Seen>> {
-        self.any_store().look(key)
-    }
-
-    fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
-        Administration::queue(self.any_store(), key)
-    }
-
-    fn clients(&self) -> Reply<Vec<backend::LockerConnection>> {
-        self.any_store().clients()
-    }
-
-    fn clock_difference(&self) -> Reply<Option<Duration>> {
-        self.any_store().clock_difference()
-    }
-
-    fn size(&self) -> Reply<u64> {
-        self.any_store().size()
-    }
-}
-
-impl Revoking for Client {
-    fn send(&self, revocation: Revocation) -> Reply<Audience> {
-        self.any_store().send(revocation)
-    }
-
-    fn force(&self, key: LockKey, owner: Vec<u8>) -> Reply<Release> {
-        self.any_store().force(key, owner)
-    }
-}
-
 impl Environment for Client {
     fn name(&self) -> &'static str {
         SERVER
@@ -443,9 +399,5 @@ impl Environment for Client {
     fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
         self.0.unanswered(slot, waited);
         Fault::no_answer(self.name(), waited)
-    }
-
-    fn check(&self, prefix: &str, role: Role) -> Checkup {
-        self.any_store().check(prefix, role)
     }
 }

@@ -12,8 +12,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use super::life::Life;
 use super::mix::{ConnectionKind, Way};
 use super::world::{Refused, Request, World};
-use crate::backend::{Fault, Reply};
-use crate::types::clock::{Moment, tokio_time};
+use crate::core::backend::{Fault, Reply};
+use crate::core::process::clock::{Moment, tokio_time};
 
 /// After this many calls in a row without an answer the connection is replaced, as in the real backend.
 const UNANSWERED_LIMIT: u32 = 3;

@@ -10,7 +10,7 @@ use super::news::News;
 use super::process::Process;
 use super::server::Refusal;
 use super::world::World;
-use crate::types::clock::{Moment, tokio_time};
+use crate::core::process::clock::{Moment, tokio_time};
 
 /// A server refuses something for a while: where nothing else fails, for less than a lease that is renewed can lack
 /// its renewal.

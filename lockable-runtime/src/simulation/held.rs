@@ -4,15 +4,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::hold::grant::Grant;
-use crate::hold::guard::LockGuard;
-use crate::hold::set::{Leases, LockSet};
-use crate::lease::Lease;
-use crate::locker::acquire::{Acquirer, Tried, acquire, acquire_all};
-use crate::types::clock::tokio_time;
-use crate::types::error::LockError;
-use crate::types::key::LockKey;
-use crate::types::options::Options;
+use crate::core::acquire::{Acquirer, Tried, acquire, acquire_all};
+use crate::core::hold::grant::Grant;
+use crate::core::hold::guard::LockGuard;
+use crate::core::hold::set::{Leases, LockSet};
+use crate::core::lease::Lease;
+use crate::core::process::clock::tokio_time;
+use crate::core::types::error::LockError;
+use crate::core::types::key::LockKey;
+use crate::core::types::options::Options;
 
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, LockError>> + Send>>;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 
-use crate::types::clock::{Moment, tokio_time};
+use crate::core::process::clock::{Moment, tokio_time};
 
 /// How much of what happens is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

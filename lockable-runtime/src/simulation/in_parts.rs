@@ -7,13 +7,15 @@ use std::sync::Arc;
 use super::client::{SERVER, sent};
 use super::process::{Ask, Asked, NoAnswer, Process};
 use super::server::Does;
-use crate::backend::{
-    AcquireReply, Attempt, Backend, Enqueued, Fault, Grant, Memory, Part, Release, Remaining,
-    Renewal, Renewed, Reply, Reserved, sure,
+use crate::core::backend::{
+    AcquireReply, Attempt, Backend, Enqueued, Fault, Grant, Release, Remaining, Renewal, Renewed,
+    Reply, Reserved,
 };
-use crate::types::clock::tokio_time;
-use crate::types::key::LockKey;
-use crate::types::slot::Slot;
+use crate::core::memory::{Memory, Part};
+use crate::core::process::clock::tokio_time;
+use crate::core::types::key::LockKey;
+use crate::core::types::slot::Slot;
+use crate::redis::sure;
 
 impl Process {
     /// Permits are tried one after the other.

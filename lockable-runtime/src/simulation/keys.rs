@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use crate::types::key::LockKey;
-use crate::types::slot::Slot;
+use crate::core::types::key::LockKey;
+use crate::core::types::slot::Slot;
 
 /// The locks that all calls are about: three plain ones, one that may be done, the gate and the permits of a key.
 pub(super) const KEYS: [&str; 8] = ["a", "b", "c", ONCE, "{p}#0", "{p}#1", "{p}#2", "{p}#3"];

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-use crate::types::clock::{Moment, timer_on, tokio_time};
+use crate::core::process::clock::{Moment, timer_on, tokio_time};
 
 #[derive(Default)]
 pub(super) struct Life {

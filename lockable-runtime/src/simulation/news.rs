@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::life::Life;
-use crate::backend::Revocation;
-use crate::types::slot::Slot;
+use crate::core::backend::Revocation;
+use crate::core::types::slot::Slot;
 
 #[derive(Clone, Debug)]
 pub(super) enum News {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::life::polled_worker;
 use super::process::Process;
-use crate::backend::{Fault, Outcome, TestStage};
-use crate::types::key::LockKey;
+use crate::core::backend::{Fault, Outcome, TestStage};
+use crate::core::types::key::LockKey;
 
 /// Hears of each call that begins to ask, of each that finds its lock busy, which joins the line in the same
 /// poll, and of each that is granted its lock.

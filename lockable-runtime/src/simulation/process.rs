@@ -16,13 +16,13 @@ use super::news::{Hears, News};
 use super::server::{Does, Refusal};
 use super::slot_owners::Topology;
 use super::world::{Refused, Request, World};
-use crate::backend::epochs::Epochs;
-use crate::backend::{
-    Before, Epoch, Events, Fault, LatestReleases, Memory, Part, Reply, Revocation,
-};
-use crate::types::clock::{Moment, tokio_time, within};
-use crate::types::owner::Origin;
-use crate::types::slot::Slot;
+use crate::core::backend::epochs::Epochs;
+use crate::core::backend::{Epoch, Events, Fault, Reply, Revocation};
+use crate::core::memory::{Memory, Part};
+use crate::core::process::clock::{Moment, tokio_time, within};
+use crate::core::types::owner::Origin;
+use crate::core::types::slot::Slot;
+use crate::redis::{Before, LatestReleases};
 
 /// As the default of the real backend.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);

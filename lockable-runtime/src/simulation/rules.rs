@@ -7,8 +7,8 @@ use super::call::Call;
 use super::history::MARKS;
 use super::keys::permits_key;
 use super::mix::{Kind, Mix};
-use crate::lease::Lease;
-use crate::types::clock::{Moment, tokio_time};
+use crate::core::lease::Lease;
+use crate::core::process::clock::{Moment, tokio_time};
 
 /// A body under its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]

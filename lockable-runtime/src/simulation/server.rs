@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::backend::Memory;
-use crate::types::clock::{Moment, tokio_time};
+use crate::core::memory::Memory;
+use crate::core::process::clock::{Moment, tokio_time};
 
 pub(super) struct Server {
     pub(super) store: Arc<Memory>,

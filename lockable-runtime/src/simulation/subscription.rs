@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 use super::keys::lock_key;
 use super::mix::ConnectionKind;
 use super::process::Process;
-use crate::backend::{Environment as _, Events, WakeUp};
-use crate::types::clock::{Moment, tokio_time};
-use crate::types::owner::{Origin, OwnerToken};
+use crate::core::backend::{Environment as _, Events, WakeUp};
+use crate::core::process::clock::{Moment, tokio_time};
+use crate::core::types::owner::{Origin, OwnerToken};
 
 /// The pause between two subscriptions, as in the real backend.
 const PAUSE: Duration = Duration::from_millis(100);

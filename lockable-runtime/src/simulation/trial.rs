@@ -24,13 +24,13 @@ use super::process::Process;
 use super::subscription::forge;
 use super::worker::Worker;
 use super::world::World;
-use crate::backend::BackendContext;
-use crate::locker::acquire::{Acquirer, Tried, acquire};
-use crate::types::clock::{tokio_time, within};
-use crate::types::options::Options;
-use crate::types::permit::Permits;
-use crate::types::reporting::Reporting;
-use crate::types::seeded::Seeded;
+use crate::core::acquire::{Acquirer, Tried, acquire};
+use crate::core::backend::BackendContext;
+use crate::core::process::clock::{tokio_time, within};
+use crate::core::process::seeded::Seeded;
+use crate::core::types::options::Options;
+use crate::core::types::permit::Permits;
+use crate::core::types::reporting::Reporting;
 
 const PROCESSES: usize = 3;
 

@@ -14,16 +14,16 @@ use super::life::sleep;
 use super::process::Process;
 use super::rules::Hold;
 use super::world::World;
-use crate::hold::guard::LockGuard;
-use crate::hold::run::{GrantCell, Run, completed, refuse_start};
-use crate::hold::set::LockSet;
-use crate::lease::Lease;
-use crate::locker::acquire::{Acquirer, Tried};
-use crate::types::clock::{tokio_time, within};
-use crate::types::error::LockError;
-use crate::types::key::LockKey;
-use crate::types::options::{OnLost, Wait};
-use crate::types::permit::Permits;
+use crate::core::acquire::{Acquirer, Tried};
+use crate::core::hold::guard::LockGuard;
+use crate::core::hold::run::{GrantCell, Run, completed, refuse_start};
+use crate::core::hold::set::LockSet;
+use crate::core::lease::Lease;
+use crate::core::process::clock::{tokio_time, within};
+use crate::core::types::error::LockError;
+use crate::core::types::key::LockKey;
+use crate::core::types::options::{OnLost, Wait};
+use crate::core::types::permit::Permits;
 
 /// A call with a wait limit may take longer by this, where nothing fails: by two tries, and by the releases
 /// that each waits for before.

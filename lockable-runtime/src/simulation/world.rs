@@ -17,12 +17,12 @@ use super::news::{Hears, News};
 use super::rules::{Hold, Rules};
 use super::server::{Does, Refusal, Server};
 use super::slot_owners::{SlotOwner, SlotOwners, Topology};
-use crate::backend::{
-    Attempt, Backend, Memory, Part, Reply, Reserved, Revocation, Revoking, Snapshot, Verb,
-};
-use crate::types::clock::{Moment, tokio_time};
-use crate::types::key::LockKey;
-use crate::types::reason::Reason;
+use crate::core::backend::{Attempt, Backend, Reply, Reserved, Revocation, Verb};
+use crate::core::memory::{Memory, Part, Snapshot};
+use crate::core::process::clock::{Moment, tokio_time};
+use crate::core::types::key::LockKey;
+use crate::core::types::reason::Reason;
+use crate::operators::contract::Operations;
 
 pub(super) struct World {
     pub(super) servers: [Server; 2],
@@ -406,7 +406,7 @@ impl World {
 
     pub(super) fn queue(&self, key: &str) -> Vec<String> {
         let lock_key = lock_key(key);
-        self.stores_of(key).flat_map(|store| store.queue(&lock_key)).collect()
+        self.stores_of(key).flat_map(|store| Memory::queue(store, &lock_key)).collect()
     }
 
     /// The owner and the queue of each lock, for the trace.

@@ -7,20 +7,21 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::backend::{
-    AcquireReply, Attempt, Backend, Enqueued, Events, Fault, Grant, Remaining, Renewal, Settings,
-    WakeUp, open,
+use crate::core::backend::{
+    AcquireReply, Attempt, Backend, Enqueued, Events, Fault, Grant, Remaining, Renewal, WakeUp,
 };
-use crate::request_id::RequestId;
-use crate::types::clock::Moment;
-use crate::types::error::LockError;
-use crate::types::key::LockKey;
-use crate::types::namespace::Namespace;
-use crate::types::options::{Deadlines, Ttl};
-use crate::types::owner::{Origin, OwnerToken, ReleasedBy};
-use crate::types::permit::{LocalNumber, LocalPermit, PermitsKey};
-use crate::types::random::random;
-use crate::types::slot::Slot;
+use crate::core::naming::namespace::Namespace;
+use crate::core::process::clock::Moment;
+use crate::core::request_id::RequestId;
+use crate::core::settings::Settings;
+use crate::core::types::error::LockError;
+use crate::core::types::key::LockKey;
+use crate::core::types::options::{Deadlines, Ttl};
+use crate::core::types::owner::{Origin, OwnerToken, ReleasedBy};
+use crate::core::types::permit::{LocalNumber, LocalPermit, PermitsKey};
+use crate::core::types::random::random;
+use crate::core::types::slot::Slot;
+use crate::open::open;
 
 /// The verbs of the backend at a URL, as one process has them, to be compared with those of another
 /// backend.

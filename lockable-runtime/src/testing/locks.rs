@@ -5,22 +5,23 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::staged::{Counts, Staged};
-use crate::backend::{
-    AcquireReply, Attempt, Backend as _, BackendContext, Environment as _, Fault, Memory, TestStage,
+use crate::core::backend::{
+    AcquireReply, Attempt, Backend as _, BackendContext, Environment as _, Fault, TestStage,
 };
-use crate::holder::Holder;
-use crate::lease::Loss;
-use crate::locker::Locker;
-use crate::locker::blocking::wait_for;
-use crate::locker::scope::{scope, sync_scope};
-use crate::request_id::RequestId;
-use crate::types::error::LockError;
-use crate::types::key::LockKey;
-use crate::types::options::{Deadlines, Ttl};
-use crate::types::owner::OwnerToken;
-use crate::types::permit::{Permits, PermitsKey};
-use crate::types::reason::Reason;
-use crate::types::reporting::Reporting;
+use crate::core::holder::Holder;
+use crate::core::lease::Loss;
+use crate::core::locker::Locker;
+use crate::core::locker::blocking::wait_for;
+use crate::core::locker::scope::{scope, sync_scope};
+use crate::core::memory::Memory;
+use crate::core::request_id::RequestId;
+use crate::core::types::error::LockError;
+use crate::core::types::key::LockKey;
+use crate::core::types::options::{Deadlines, Ttl};
+use crate::core::types::owner::OwnerToken;
+use crate::core::types::permit::{Permits, PermitsKey};
+use crate::core::types::reason::Reason;
+use crate::core::types::reporting::Reporting;
 
 /// A locker for one test, on an empty store in memory, with control over its locks.
 ///

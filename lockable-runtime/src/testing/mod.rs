@@ -27,7 +27,7 @@
 
 pub use self::locks::{OtherHolder, TestLocks};
 pub use self::staged::Counts;
-pub use crate::locker::scope::{inherit, inherit_sync, scope, sync_scope};
+pub use crate::core::locker::scope::{inherit, inherit_sync, scope, sync_scope};
 
 #[cfg(lockable_internals)]
 pub(crate) mod internals;

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::backend::{Fault, Outcome, TestStage};
-use crate::types::key::LockKey;
-use crate::types::mutex::Mutex;
+use crate::core::backend::{Fault, Outcome, TestStage};
+use crate::core::process::mutex::Mutex;
+use crate::core::types::key::LockKey;
 
 /// The outcomes of the calls for one lock: granted, busy or failed.
 ///

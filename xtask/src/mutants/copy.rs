@@ -110,7 +110,7 @@ pub(crate) fn mutant_script(name: &str, text: &str) -> String {
 const SCRIPTS: &str = "lockable-runtime/scripts/";
 
 /// Where they are joined.
-const SOURCE: &str = "lockable-runtime/src/backend/redis/wire/source.rs";
+const SOURCE: &str = "lockable-runtime/src/redis/wire/source.rs";
 const JOINED: &str =
     r#"concat!($(include_str!(concat!("../../../../scripts/", $name, ".lua"))),+)"#;
 const JOINED_AT_RUN_TIME: &str = r#"{
@@ -121,7 +121,7 @@ const JOINED_AT_RUN_TIME: &str = r#"{
 }"#;
 
 /// Where the script of guarded writes gets its body.
-const FENCING: &str = "lockable-runtime/src/fencing.rs";
+const FENCING: &str = "lockable-runtime/src/core/fencing.rs";
 const GUARDED: &str = "FENCE].concat()";
 const GUARDED_AT_RUN_TIME: &str = r#"&crate::mutant_script("fence", FENCE)].concat()"#;
 

@@ -1,0 +1,187 @@
+//! Where lock state lives: the contract of a backend, and what its verbs say.
+
+use std::any::Any;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+
+use crate::core::process::clock::Moment;
+use crate::core::types::key::LockKey;
+use crate::core::types::options::Ttl;
+use crate::core::types::owner::{Held, Origin, ReleasedBy};
+use crate::core::types::slot::Slot;
+
+mod attempt;
+mod context;
+#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "a store in memory is never left"))]
+pub(crate) mod epochs;
+mod events;
+mod fault;
+mod grant;
+mod min_hold;
+
+pub(crate) use attempt::{Attempt, Release};
+pub(crate) use context::{BackendContext, Outcome, Query, TestStage};
+#[cfg(feature = "redis")]
+pub(crate) use epochs::Epoch;
+pub(crate) use events::{Danger, Events, Revocation, Verb, WakeUp};
+pub(crate) use fault::{Fault, Reply};
+pub(crate) use grant::{Grant, Reserved};
+
+/// A place where locks live: the verbs that read and change them.
+///
+/// # Contract
+/// - At most one attempt is granted a key at any time of the backend's own clock.
+/// - A grant ends when it is released, or `ttl` after it was made, whichever is first.
+/// - The same attempt, asked again while it is granted, is granted again: verbs may be repeated.
+/// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data.
+/// - `renew` moves the end of a grant only forwards, and makes nothing that is not there.
+/// - `transfer` gives a lock to the other attempt only if this one has it, and fencing tokens stay as they are.
+/// - `release` of an attempt that is not the holder changes nothing. Before the end of its `min_hold`,
+///   it leaves the lock taken until then, by no holder who could renew it.
+/// - A key that holds anything but a lock is left as it is.
+///
+/// # Cancel safety
+/// A dropped `Reply` may or may not have had its effect. [`Attempt::sent_at`] says whether it can
+/// have; the caller keeps such replies until they are answered.
+pub(crate) trait Backend: Environment + Any {
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<AcquireReply>;
+
+    fn release(&self, attempt: Arc<Attempt>) -> Reply<Release>;
+
+    /// Releases, and queues another attempt of this process behind the others, in one step; gives
+    /// the grant when that one's turn has come at once.
+    fn release_to(
+        &self,
+        attempt: Arc<Attempt>,
+        next: Arc<Attempt>,
+    ) -> Reply<(Release, Option<Grant>)>;
+
+    /// Renews leases, or only looks at them; gives one outcome for each, in their order. A fault that
+    /// concerns one lease leaves the others as they are.
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>>;
+
+    /// Gives a lock from one owner token to another, for the whole lease of that: to a ticket, or to its holder.
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed>;
+
+    /// Counts up the fence counter of the attempt's lock. No fencing token of the lock is above the count.
+    fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64>;
+
+    /// Acquires the lock when the attempt's turn has come, or queues the attempt for it.
+    fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued>;
+
+    /// Takes the attempt out of the queue; a lock that is its own meanwhile is passed to the next waiter.
+    fn leave(&self, attempt: Arc<Attempt>) -> Reply<()>;
+
+    /// Who has the lock under a key, if there is a holder.
+    fn inspect(&self, key: LockKey) -> Reply<Option<Held>>;
+
+    /// Whether anything is under one of these keys, which are in one slot.
+    fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool>;
+}
+
+/// Where a backend is and what it runs on: its names, its clock, its tasks and its connections.
+pub(crate) trait Environment: Send + Sync + 'static {
+    /// Which backend this is, for messages: where it is, without credentials.
+    fn name(&self) -> &str;
+
+    /// Identity of the store: equal for two backends if they reach the same one, as far as can be known.
+    fn store(&self) -> &str;
+
+    /// The time on the clock that this backend's leases are measured by.
+    fn now(&self) -> Moment;
+
+    /// A timer that goes with [`now`](Environment::now).
+    fn timer(&self, duration: Duration) -> Sleep;
+
+    /// Runs work that must not depend on the caller: never blocks, needs no runtime around it.
+    fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
+
+    /// The runtime that renews the caller's leases: not the caller's own where that is blocked.
+    fn renewal_runtime(&self, caller_blocks: bool) -> Handle;
+
+    /// Makes sure that the backend can be used from the calling task.
+    fn connect(&self) -> Reply<()>;
+
+    /// Reports to this from now on what happens to connections, to renewed locks and to holders, where the backend
+    /// learns of that, and the wake-ups of the attempts of that origin; the first one stays.
+    fn report_to(&self, origin: Origin, events: Weak<dyn Events>);
+
+    /// Which of the backend's servers has these locks: the renewals of one server go together.
+    fn server_index(&self, _: Slot) -> usize {
+        0
+    }
+
+    /// How the holder of a lock that is acquired now is to release it.
+    fn released_by(&self) -> ReleasedBy {
+        ReleasedBy::Script
+    }
+
+    /// Begins to hear what others do with the locks that are held here, where it does not yet; never waits.
+    fn watch_holders(&self) {}
+
+    /// The fault of a request for such a lock on whose answer the calling task gave up after this time.
+    fn unanswered(&self, slot: Slot, waited: Duration) -> Fault;
+}
+
+/// The backend's reply to an attempt.
+pub(crate) enum AcquireReply {
+    Granted(Grant),
+    /// Another holder has it.
+    Busy,
+    /// No one is at work: a `once` call ended well, and its period is not over.
+    Done,
+}
+
+/// A lease that is to be renewed.
+#[derive(Clone)]
+pub(crate) struct Renewal {
+    pub(crate) attempt: Arc<Attempt>,
+    /// How long it is to last from now; `None` only asks whether it is still held.
+    pub(crate) ttl: Option<Ttl>,
+}
+
+impl Renewal {
+    /// A request that goes out now.
+    pub(crate) fn new(attempt: &Arc<Attempt>, ttl: Option<Ttl>, now: Moment) -> Self {
+        if let Some(ttl) = ttl {
+            attempt.mark_renewed(now, ttl);
+        }
+        Self { attempt: Arc::clone(attempt), ttl }
+    }
+}
+
+/// What a renewal found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Renewed {
+    /// The lock is this attempt's, and lasts as long as was asked for, or longer.
+    Held,
+    /// The lock has no holder: it expired or was deleted.
+    Absent,
+    /// Another holder has the lock, or other data is there; it was left alone.
+    Taken,
+}
+
+/// The answer to a request for a place in the queue.
+pub(crate) enum Enqueued<G = Grant> {
+    Granted(G),
+    /// Another holder has the lock.
+    Queued(Remaining),
+    /// Queued as well, for a lock that is done.
+    Done(Remaining),
+}
+
+/// How long a lock stays taken, unless that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remaining {
+    Time(Duration),
+    /// It is taken until another request ends that.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory every lock ends"))]
+    Endless,
+    /// The answer does not say it.
+    Unknown,
+}

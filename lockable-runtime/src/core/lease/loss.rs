@@ -1,0 +1,72 @@
+//! Why a holder can no longer be sure that it holds.
+
+use std::borrow::Cow;
+
+use crate::core::types::error::LockError;
+use crate::core::types::reason::Reason;
+
+/// How a lock was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The deadline passed, and no renewal was answered before it.
+    Deadline,
+    /// The lock has no holder: it expired or was deleted.
+    Absent,
+    /// Another holder has the lock.
+    Taken,
+    /// An operator took the lock away, and said so.
+    Forced,
+    /// The process was forked, and the lock is its parent's. No state has this: it is known without one.
+    Forked,
+}
+
+impl Loss {
+    /// Names the loss in one word, by which losses are counted.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Deadline => "deadline",
+            Self::Absent => "absent",
+            Self::Taken => "taken",
+            Self::Forced => "forced",
+            Self::Forked => "forked",
+        }
+    }
+
+    /// Explains the loss in a sentence, with what the holder can do about it, if there is something.
+    ///
+    /// `unrenewed` is why the last renewal failed, if it did, and `reason` the operator's, if there is one.
+    pub(super) fn why(
+        self,
+        renews: bool,
+        unrenewed: Option<&LockError>,
+        reason: Option<&Reason>,
+    ) -> Cow<'static, str> {
+        let why = match (self, unrenewed) {
+            (Self::Deadline, Some(cause)) => {
+                return format!("its lease ended, because it could not be renewed: {cause}").into();
+            }
+            (Self::Deadline, None) if reason.is_some() => {
+                let what = "its lease ended, because it was not released when an operator asked";
+                return reason.map_or_else(|| what.into(), |reason| reason.after(what).into());
+            }
+            (Self::Deadline, None) if renews => {
+                "its lease ended before a renewal had a reply, as when the process was paused"
+            }
+            (Self::Deadline, None) => {
+                "its lease ended; give it a longer `expire`, or `renew` it while the body runs"
+            }
+            (Self::Absent, _) => {
+                "it has no holder any more, because it was deleted or evicted, or its server lost it"
+            }
+            (Self::Taken, _) => "another holder has it",
+            (Self::Forced, _) => {
+                let what = "an operator took it away";
+                return reason.map_or_else(|| what.into(), |reason| reason.after(what).into());
+            }
+            (Self::Forked, _) => {
+                "the process was forked while it was held, and the lock is its parent's"
+            }
+        };
+        why.into()
+    }
+}

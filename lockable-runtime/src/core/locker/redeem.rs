@@ -1,0 +1,105 @@
+//! The ways to take over the lock of a ticket.
+
+use std::future::Future;
+
+use crate::core::acquire::redeem;
+use crate::core::hold::guard::LockGuard;
+use crate::core::hold::run::Run;
+use crate::core::locker::request::LockRequest;
+use crate::core::types::error::LockError;
+use crate::core::types::ticket::Ticket;
+
+/// The lock of a ticket.
+impl LockRequest<Ticket> {
+    /// Takes over the lock of the ticket, in one step: a ticket that is delivered twice is redeemed once.
+    ///
+    /// The lease is that of this request: it lasts for [`expire`](LockRequest::expire) from now, also where the ticket
+    /// was valid for longer, and [`renew`](LockRequest::renew), [`max_hold`](LockRequest::max_hold),
+    /// [`min_hold`](LockRequest::min_hold) and [`on_lost`](LockRequest::on_lost) begin here. The fencing token is that
+    /// of the ticket. The lock carries the [`RequestId`](crate::RequestId) that is current here, or else that of the
+    /// first holder.
+    ///
+    /// A released lock goes to the calls that have waited for it, as any other.
+    ///
+    /// # Errors
+    /// - [`is_taken`](LockError::is_taken) when another holder has the lock: the ticket was redeemed before, or its
+    ///   time is over. That holder may die, so do not acknowledge the message: come back later.
+    /// - [`is_lost`](LockError::is_lost) alone when the lock has no holder: the message is late, it was redeemed by a holder
+    ///   that is done, or by one that has died, or an operator released it. The lock does not know which: acquire it by its
+    ///   key, and look whether the work is done.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply: if the request that is still on its
+    ///   way takes the lock over, the background releases it. So the ticket may be valid, or not: try again, and
+    ///   acquire the lock again after [`is_lost`](LockError::is_lost).
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent, for a ticket of another store or
+    ///   of a key outside of this locker's prefix, and with [`wait`](LockRequest::wait) or [`fair`](LockRequest::fair).
+    /// - As [`acquire`](LockRequest::acquire) of one lock otherwise.
+    ///
+    /// # Cancel safety
+    /// Dropping the future keeps no lock: if a request that is still on its way takes it over, the background releases
+    /// it.
+    ///
+    /// # Examples
+    /// The worker of a queue that delivers some messages twice or late. It acknowledges a message after `Ok`; `finish`
+    /// looks whether the work is done, before it does it:
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lockable_runtime::{Locker, lock_key};
+    /// # async fn finish(_order: u64) {}
+    /// type Failure = Box<dyn std::error::Error>;
+    ///
+    /// async fn work(locker: &Locker, order: u64, ticket: &str) -> Result<(), Failure> {
+    ///     match locker.redeem(ticket.parse()?).renew().run(finish(order)).await {
+    ///         Err(error) if error.is_lost() && !error.is_taken() => {
+    ///             let request = locker.lock(lock_key!("order:{order}")?).wait(Duration::ZERO);
+    ///             Ok(request.renew().run(finish(order)).await?)
+    ///         }
+    ///         outcome => Ok(outcome?),
+    ///     }
+    /// }
+    /// # async fn example() -> Result<(), Failure> {
+    /// # let locker = Locker::connect("memory://").await?;
+    /// # let guard = locker.lock("order:7").acquire().await?;
+    /// # let message = guard.into_ticket(Duration::from_secs(60)).await?.expose_secret();
+    /// # work(&locker, 7, &message).await?;
+    /// # work(&locker, 7, &message).await
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn acquire(self) -> Result<LockGuard, LockError> {
+        let (acquirer, ticket, options) = self.redeeming().checked()?;
+        redeem(&acquirer, &ticket, &options).await
+    }
+
+    /// Takes over the lock of the ticket, runs the body while the lease is held, and releases.
+    ///
+    /// As [`run`](LockRequest::run) of one lock.
+    ///
+    /// # Errors
+    /// As [`acquire`](LockRequest::<Ticket>::acquire), and as [`run`](LockRequest::run) of one lock.
+    ///
+    /// # Panics
+    /// When the body does; the release is deferred to the background first.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the body, then releases in the background.
+    pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
+        Run::new(self.acquire(), body).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::core::locker::Locker;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_redeemed_lock_has_the_lease_of_its_locker() {
+        let long = Duration::from_secs(60);
+        let locker = Locker::builder().url("memory://").expire(long).connect_lazy().unwrap();
+        let guard = locker.lock("k").acquire().await.unwrap();
+        let ticket = guard.into_ticket(Duration::from_secs(10)).await.unwrap();
+        let guard = locker.redeem(ticket).acquire().await.unwrap();
+        assert!(guard.lease().remaining() > long / 2);
+    }
+}

@@ -1,0 +1,580 @@
+//! The request for a lock, or for several: its options, and the ways to acquire one.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::acquire::{Acquirer, acquire};
+use crate::core::backend::BackendContext;
+use crate::core::hold::grant::Grant;
+use crate::core::hold::guard::LockGuard;
+use crate::core::hold::reentry::holds;
+use crate::core::hold::run::Run;
+use crate::core::labels::label::Label;
+use crate::core::request_id::RequestId;
+use crate::core::telemetry;
+use crate::core::types::error::LockError;
+use crate::core::types::key::{Keys, LockKey};
+use crate::core::types::options::{OnLost, Once, Options, Ttl, Wait};
+use crate::core::types::permit::{Permits, PermitsKey};
+use crate::core::types::redact::DisplayKey;
+
+/// A request for one lock, made by [`Locker::lock`](crate::Locker::lock), or for several, made by
+/// [`Locker::lock_all`](crate::Locker::lock_all).
+///
+/// `LockRequest` alone is the request for one lock, and acquires a [`LockGuard`]. `LockRequest<Vec<LockKey>>` is the
+/// request for several, and acquires a [`LockSet`](crate::LockSet). The options are the same: each holds for every
+/// lock, and a wait limit for all of them together.
+///
+/// # Examples
+/// A job that may take long, but not for ever, and that runs once even if several triggers fire close together:
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// # use std::time::Duration;
+/// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+/// let rows = locker
+///     .lock("job:nightly")
+///     .expire(Duration::from_secs(30))
+///     .renew()
+///     .max_hold(Duration::from_secs(3_600))
+///     .min_hold(Duration::from_secs(20))
+///     .run(async { 41 + 1 })
+///     .await?;
+/// # assert_eq!(rows, 42);
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+#[must_use = "a request does nothing until it is acquired"]
+pub struct LockRequest<K = LockKey> {
+    acquirer: Arc<Acquirer>,
+    /// The locks' whole names, or the first mistake in the request.
+    key: Result<K, LockError>,
+    /// How much of each key is its prefix.
+    prefix: usize,
+    options: Options,
+}
+
+/// The options.
+impl<K: Keys> LockRequest<K> {
+    pub(crate) fn new(
+        acquirer: Arc<Acquirer>,
+        key: Result<K, LockError>,
+        prefix: usize,
+        mut options: Options,
+    ) -> Self {
+        // The one that is current here: a sync function's lock is acquired on another thread.
+        options.identity = RequestId::current();
+        Self { acquirer, key, prefix, options }
+    }
+
+    pub(crate) fn context(&self) -> &Arc<BackendContext> {
+        &self.acquirer.context
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The name of the lock, or of the first, as it may be shown; also one that is no key.
+    pub(super) fn shown_key(&self) -> DisplayKey<'_> {
+        let name = match &self.key {
+            Ok(key) => key.all().first().map(LockKey::as_str),
+            Err(mistake) => mistake.key(),
+        };
+        let redacts_keys = self.context().reporting.redacts_keys;
+        DisplayKey::new(name.unwrap_or_default(), redacts_keys).labeled(self.options.label)
+    }
+
+    /// Makes an error one of this request, as it may be shown.
+    pub(super) fn explain(&self) -> impl Fn(LockError) -> LockError + use<K> {
+        let reporting = self.context().reporting;
+        let label = self.options.label;
+        move |error| reporting.redact(error).labeled(label)
+    }
+
+    /// Sets the length of the lease, in whole milliseconds; the locker's `expire` by default, at least 10 ms.
+    pub fn expire(self, expire: Duration) -> Self {
+        self.with(|options| Ttl::new("expire", expire).map(|ttl| options.ttl = ttl))
+    }
+
+    /// Keeps the lease alive for as long as the lock is held; off by default.
+    ///
+    /// The background renews it a third of `expire` after the grant, and then after each renewal. A renewal without
+    /// a reply is retried: at least five times before the lease ends, or three times if the lease is shorter than
+    /// 200 ms. When the process dies, the lock is free after `expire`.
+    ///
+    /// # What this does not guarantee
+    /// - A body that hangs holds its lock for ever, and so does a guard that is leaked by
+    ///   [`mem::forget`](std::mem::forget); set a [`max_hold`](LockRequest::max_hold).
+    ///   [`Lease::ending_within`](crate::Lease::ending_within) returns before the end if renewals fail.
+    /// - With `memory://` a lease is renewed on the runtime that acquired it, and ends when that runtime is blocked
+    ///   or has ended.
+    pub fn renew(self) -> Self {
+        self.set(|options| options.renew = true)
+    }
+
+    /// Limits how long a renewed lock is held, from its grant; no limit by default.
+    ///
+    /// At the limit, the body of [`run`](LockRequest::run) is dropped and the lock is released. A guard that is
+    /// held by hand is not renewed any more, and its [`lost`](crate::Lease::lost) signal fires.
+    /// [`Lease::ending_within`](crate::Lease::ending_within) returns before the limit. Needs
+    /// [`renew`](LockRequest::renew).
+    pub fn max_hold(self, most: Duration) -> Self {
+        self.set(|options| options.max_hold = Some(most))
+    }
+
+    /// Sets the shortest time that the lock is taken, from its grant; at most `expire`.
+    ///
+    /// An earlier release returns at once, and leaves the lock taken for the rest, whatever the outcome of the
+    /// work. So a scheduled job runs once although the clocks that trigger it on several machines differ. If calls
+    /// wait, the lock then stays reserved for the queue until its first waiter acquires it, for at most one second.
+    pub fn min_hold(self, least: Duration) -> Self {
+        self.set(|options| options.min_hold = Some(least))
+    }
+
+    /// Limits the wait for a lock that another holder has; no limit by default.
+    ///
+    /// The limit starts with the call. It never cuts the first try short, which has its own deadlines. So a limit
+    /// of zero is one try; it is busy at once if other calls of the locker wait for the lock or are trying to
+    /// acquire it, or if the locker is known to hold it. A call that waited behind others without a reply about the
+    /// lock tries once at its limit.
+    ///
+    /// | at the limit | the error is |
+    /// |---|---|
+    /// | a server replied that another holder has the lock, or this locker holds it | [`is_wait_limit_reached`](LockError::is_wait_limit_reached) |
+    /// | the last known outcome is a failure | [`is_unavailable`](LockError::is_unavailable) |
+    ///
+    /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) never wait, and refuse this
+    /// option.
+    pub fn wait(self, limit: Duration) -> Self {
+        self.set(|options| options.wait = Wait::AtMost(limit))
+    }
+
+    /// Passes the lock to another process after this holder, if one waits: slower, but fair from holder to holder.
+    ///
+    /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) have no turn, and refuse
+    /// this option.
+    pub fn fair(self) -> Self {
+        self.set(|options| options.fair = true)
+    }
+
+    /// Sets what happens to the body of [`run`](LockRequest::run) when the lock is lost; it is stopped by default.
+    pub fn on_lost(self, on_lost: OnLost) -> Self {
+        self.set(|options| options.on_lost = on_lost)
+    }
+
+    /// Sets the label of this lock for [telemetry](crate::telemetry); the attribute sets its key template.
+    ///
+    /// Metrics have it as the label `lock`, spans and events as the field `lock`. Choose a constant, such as
+    /// `"order:{id}"` for the locks of all orders, and never the key: each new text would be a new time series.
+    /// Each text is stored once, for as long as the program runs.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lockable_runtime::lock_key;
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # let id = 7;
+    /// let guard = locker.lock(lock_key!("order:{id}")?).label("order:{id}").acquire().await?;
+    /// # guard.release().await?;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn label(self, lock: &'static str) -> Self {
+        self.set(|options| options.label = Label::by_hand(lock))
+    }
+
+    /// Checks the request without sending anything; what it refuses is refused at every call.
+    ///
+    /// So a value that an operator sets is checked when the program starts, also one for an option of the attribute,
+    /// which takes the same values.
+    ///
+    /// # Errors
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) and [`InvalidOption`](crate::LockErrorKind::InvalidOption), as
+    /// acquiring it would return them.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # fn limit() -> u32 { 1 }
+    /// # fn expire() -> std::time::Duration { std::time::Duration::from_secs(60) }
+    /// locker.lock("export").permits(limit()).expire(expire()).check()?;
+    /// assert!(locker.lock("export").permits(0).check().is_err());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn check(self) -> Result<(), LockError> {
+        let (agrees, explain) = (self.agrees(), self.explain());
+        agrees.and(self.key.map(drop)).map_err(explain)
+    }
+
+    /// Tries once instead of waiting.
+    pub(super) fn trying(self) -> Self {
+        self.with(Options::try_once)
+    }
+
+    /// For a ticket, which has its lock already.
+    pub(super) fn redeeming(self) -> Self {
+        self.with(Options::redeem)
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// Changes the options; the first mistake stays.
+    fn with(mut self, change: impl FnOnce(&mut Options) -> Result<(), LockError>) -> Self {
+        self.key = self.key.and_then(|key| match change(&mut self.options) {
+            Ok(()) => Ok(key),
+            Err(mistake) => Err(about(mistake, &key)),
+        });
+        self
+    }
+
+    /// For a caller whose thread waits for the answer, and then does nothing but its body.
+    ///
+    /// # Errors
+    /// When that caller holds the lock itself, which no other thread can see, or was forked from the
+    /// process that made the locker.
+    pub(crate) fn blocking(mut self) -> Result<Self, LockError> {
+        self.refuse()?;
+        self.options.caller_blocks = true;
+        Ok(self)
+    }
+
+    /// The lock's whole name, or that of the first, where the call may wait for it.
+    pub(crate) fn waits_for(&self) -> Option<&LockKey> {
+        let key = self.key.as_ref().ok()?.all().first();
+        key.filter(|_| self.options.wait != Wait::Never)
+    }
+
+    /// Refuses what was made before a fork, and what the calling body holds already.
+    fn refuse(&self) -> Result<(), LockError> {
+        let context = self.context();
+        context.usable_here()?;
+        let Ok(keys) = &self.key else { return Ok(()) };
+        match keys.all().iter().find(|key| self.is_held_here(key)) {
+            Some(key) => Err(self.explain()(LockError::held_by_caller(key.as_str()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the calling body holds it, or any permit of the same key.
+    fn is_held_here(&self, key: &LockKey) -> bool {
+        let is_it = |held: &LockKey| held == key || self.options.permits.are_of(key, held);
+        holds(self.context().backend.store(), is_it)
+    }
+
+    /// What it takes to acquire, once nothing is wrong with the request.
+    ///
+    /// # Errors
+    /// The first mistake in the request, as it may be shown; it is counted.
+    pub(super) fn checked(mut self) -> Result<(Arc<Acquirer>, K, Options), LockError> {
+        let agrees = self.refuse().and_then(|()| self.agrees());
+        self.options.identity = RequestId::current().or(self.options.identity.take());
+        let explain = self.explain();
+        let Self { acquirer, key, options, .. } = self;
+        match agrees.and(key) {
+            Ok(key) => Ok((acquirer, key, options)),
+            Err(mistake) => {
+                let mistake = explain(mistake);
+                telemetry::acquisition_failed(options.label, &mistake);
+                Err(mistake)
+            }
+        }
+    }
+
+    /// # Errors
+    /// When the options of a sound key contradict each other.
+    fn agrees(&self) -> Result<(), LockError> {
+        let Ok(keys) = &self.key else { return Ok(()) };
+        self.options.check().map_err(|mistake| about(mistake, keys))
+    }
+}
+
+/// An error that names the key, or the first.
+fn about<K: Keys>(error: LockError, keys: &K) -> LockError {
+    match keys.all().first() {
+        Some(key) => error.with_key(key.as_str()),
+        None => error,
+    }
+}
+
+impl LockRequest {
+    /// Requests the lock for a run that is not repeated once it ended well: [`LockGuard::keep`] then leaves it done.
+    ///
+    /// While it is done, a call with this option fails with [`is_done`](LockError::is_done), also one that waits:
+    /// within a second of the end of the run. Other calls find the lock busy, so a key is either for `once` calls or for
+    /// others.
+    ///
+    /// [`run`](LockRequest::run) releases the lock as always, whatever its body returns: it does not know what a good
+    /// end is. The attribute's option `once` does.
+    pub fn once(self) -> Self {
+        self.set(|options| options.once = Some(Once::ByHand))
+    }
+
+    /// Acquires one of `count` permits of the key: that is how many holders it has at a time, in all processes.
+    ///
+    /// Calls that wait in Redis are served in the order in which they came there, across all processes. The calls of one
+    /// process beyond `count` wait in it, in their order, and come behind what waits in Redis by then.
+    ///
+    /// A permit is a lock of its own, named after the key with `#` and its number: it has its own lease, and a holder
+    /// that dies costs one permit until that ends. The key `export` has the permits `{export}#1`, `{export}#2` and so on,
+    /// behind the prefix; the braces are a [hash tag](LockKey), so that all are on one server. A key that is one hash
+    /// tag itself, `{export}`, is refused, because its permits would be those.
+    ///
+    /// The number is a part of what all callers agree on. While some ask for more permits than others, the larger
+    /// number counts. One permit is the first of a larger number. Permits and the plain lock of the same key do not exclude
+    /// each other.
+    ///
+    /// [Fencing tokens](crate::FencingToken) rise from grant to grant of a key, but several holders are at work, so
+    /// they fence nothing among those.
+    ///
+    /// `count` is from 1 to 64; [`check`](LockRequest::check) one that an operator sets. With [`min_hold`](LockRequest::min_hold) of a second, at most `count` calls start in a second.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let first = locker.lock("export").permits(2).acquire().await?;
+    /// let second = locker.lock("export").permits(2).acquire().await?;
+    /// assert!(locker.lock("export").permits(2).try_acquire().await.is_err_and(|error| error.is_busy()));
+    /// # drop((first, second));
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn permits(mut self, count: u32) -> Self {
+        self.options.permits = Permits::OneOf(count);
+        self.key =
+            self.key.and_then(|key| PermitsKey::of(&key, self.prefix)).map(PermitsKey::into_key);
+        self
+    }
+
+    /// Acquires all permits of the key, `count` of them: waits until the others are out, and lets no one in.
+    ///
+    /// It is for what excludes all that [`permits`](LockRequest::permits) lets in: with `permits(12)` for readers,
+    /// this is a lock of readers and writers. Calls for all permits queue at a gate of their own, so that no two of them
+    /// have a half each; the one that has passed it waits behind those that came before, and holds what becomes free.
+    /// Once it has all, the gate is free for the next.
+    ///
+    /// The [`LockSet`](crate::LockSet) has a lease for each permit. The newest of the fencing tokens is newer than those
+    /// of all holders before.
+    ///
+    /// If a call that counts more permits holds one above this number, the error is
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption).
+    ///
+    /// # What this does not guarantee
+    /// A call for one permit that waits in this process, behind a call for all, waits for that: a body with a permit must
+    /// not wait for all.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let all = locker.lock("export").all_permits(3).acquire().await?;
+    /// assert!(locker.lock("export").permits(3).try_acquire().await.is_err_and(|error| error.is_busy()));
+    /// all.release().await?;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn all_permits(self, count: u32) -> LockRequest<Vec<LockKey>> {
+        let Self { acquirer, key, prefix, mut options } = self;
+        options.permits = Permits::All(count);
+        let key = key.and_then(|key| PermitsKey::of(&key, prefix)?.all(count));
+        LockRequest { acquirer, key, prefix, options }
+    }
+
+    /// Acquires the lock; while another holder has it, the call waits in a FIFO queue.
+    ///
+    /// A free lock costs one try. If another call of the same locker holds the lock, waits for it or is trying to
+    /// acquire it, this call joins the line behind that one and sends no request. Waiters of one process are served
+    /// in the order of arrival, and processes take turns. A turn is one grant and at most sixteen passes within the
+    /// process and within five milliseconds, to calls with the same or a shorter `expire`; with
+    /// [`fair`](LockRequest::fair) it is one grant.
+    ///
+    /// The wait has no limit unless [`wait`](LockRequest::wait) sets one.
+    /// [`try_acquire`](LockRequest::try_acquire) does not wait. The attribute tries once unless it has `wait`.
+    ///
+    /// # Errors
+    /// - [`is_wait_limit_reached`](LockError::is_wait_limit_reached) when another holder still has the lock at the
+    ///   limit.
+    /// - [`is_done`](LockError::is_done) for a request with [`once`](LockRequest::once), when another such call has
+    ///   ended well.
+    /// - [`is_held_by_caller`](LockError::is_held_by_caller) when the calling body holds the lock itself.
+    /// - [`is_unavailable`](LockError::is_unavailable), in these cases; the lock is not held then, and if a request
+    ///   that is still on its way is granted, the background releases the lock:
+    ///   - the backend refuses the first try, or the first request of the line, or does not reply to it within its
+    ///     deadline;
+    ///   - the backend does not reply for 30 seconds while the call waits;
+    ///   - five grants had expired before they arrived, because `expire` is shorter than a round trip.
+    /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
+    /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey) and
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent.
+    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured), at once, when the locker was made before the
+    ///   process was forked; see [`Locker`](crate::Locker#after-a-fork).
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the queue, and keeps no lock: if a request that is still on its way is granted,
+    /// the background releases the lock. If the connection breaks as well, the lock can stay taken for `expire`.
+    pub async fn acquire(self) -> Result<LockGuard, LockError> {
+        let explain = self.explain();
+        let (acquirer, key, options) = self.checked()?;
+        let start = acquirer.context.backend.now();
+        let tried = acquire(&acquirer, key, &options, start).await?;
+        tried.granted().map_err(|busy| explain(busy.error()))
+    }
+
+    /// Acquires the lock in one try; the error [`is_busy`](LockError::is_busy) when another holder has it.
+    ///
+    /// So `Ok` always means that the lock is held: until its guard is dropped, so give that a name. The call sends no request if this locker holds the lock, its
+    /// release has not begun, and the backend confirmed the lease less than 0.8 seconds ago. So a lock that is deleted
+    /// by hand is free for its own process at most 0.8 seconds later.
+    ///
+    /// # Errors
+    /// - As [`acquire`](LockRequest::acquire), but for the wait limit.
+    /// - [`is_busy`](LockError::is_busy) when another holder has the lock, and
+    ///   [`is_done`](LockError::is_done) when a request with [`once`](LockRequest::once) has nothing to do. Every other
+    ///   error is none of another holder: return it, or a server that is down looks like a busy lock.
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) with [`wait`](LockRequest::wait) or
+    ///   [`fair`](LockRequest::fair), which are for calls that wait.
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](LockRequest::acquire).
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// match locker.lock("job:nightly").try_acquire().await {
+    ///     Ok(guard) => {
+    ///         // … the nightly job …
+    ///         guard.release().await?;
+    ///     }
+    ///     Err(error) if error.is_busy() => {}
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn try_acquire(self) -> Result<LockGuard, LockError> {
+        self.trying().acquire().await
+    }
+
+    /// Makes this the request of a campaign, which waits without a limit and renews.
+    pub(super) fn leading(self) -> Self {
+        self.with(Options::lead)
+    }
+
+    /// Returns a function that makes this request anew each time it is called.
+    ///
+    /// # Errors
+    /// The first mistake in the request, which is reported.
+    pub(super) fn repeated(self) -> Result<impl Fn() -> Self, LockError> {
+        let explain = self.explain();
+        let Self { acquirer, key, prefix, options } = self;
+        let report = |error: &LockError| telemetry::acquisition_failed(options.label, error);
+        let key = key.map_err(explain).inspect_err(report)?;
+        Ok(move || {
+            let (acquirer, options) = (Arc::clone(&acquirer), options.clone());
+            Self { acquirer, key: Ok(key.clone()), prefix, options }
+        })
+    }
+
+    /// Acquires the lock, runs the body while the lease is held, and releases.
+    ///
+    /// The call waits for a busy lock; [`try_run`](LockRequest::try_run), and the attribute without `wait`, try once.
+    ///
+    /// The body is not polled after the lease's deadline, nor after a renewal that found the lock gone; with
+    /// [`on_lost`](LockRequest::on_lost) it can finish. It is dropped before the lock is released, and its value is
+    /// returned whatever the outcome of the release.
+    ///
+    /// # Errors
+    /// - As [`acquire`](LockRequest::acquire), which waits for a busy lock.
+    /// - [`is_lost`](LockError::is_lost) when the lock was lost before the body ended;
+    ///   [`is_body_finished`](LockError::is_body_finished) holds too if the loss was found after its end.
+    /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` was over first.
+    /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop first.
+    ///
+    /// # Panics
+    /// When the body does; the release is deferred to the background first.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the body, then releases in the background.
+    pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
+        Run::new(self.acquire(), body).await
+    }
+
+    /// Acquires the lock in one try and runs the body as [`run`](LockRequest::run) does.
+    ///
+    /// When another holder has the lock, the body is never polled, and the error [`is_busy`](LockError::is_busy).
+    ///
+    /// # Errors
+    /// As [`try_acquire`](LockRequest::try_acquire), and as [`run`](LockRequest::run) once the lock is
+    /// acquired.
+    ///
+    /// # Panics
+    /// As [`run`](LockRequest::run).
+    ///
+    /// # Cancel safety
+    /// As [`run`](LockRequest::run).
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let _other = locker.lock("job:nightly").acquire().await?;
+    /// let rows = locker.lock("job:nightly").try_run(async { 41 + 1 }).await;
+    /// assert!(rows.unwrap_err().is_busy());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn try_run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
+        self.trying().run(body).await
+    }
+}
+
+/// The keys that a request acquires for a call.
+#[doc(hidden)]
+pub trait Acquire: Keys + Sized + Send + 'static {
+    /// What they are once they are acquired.
+    type Granted: Grant;
+
+    /// As the method of the request.
+    fn acquire(
+        request: LockRequest<Self>,
+    ) -> impl Future<Output = Result<Self::Granted, LockError>> + Send + 'static;
+}
+
+impl Acquire for LockKey {
+    type Granted = LockGuard;
+
+    async fn acquire(request: LockRequest<Self>) -> Result<LockGuard, LockError> {
+        request.acquire().await
+    }
+}
+
+impl<K: Keys> fmt::Debug for LockRequest<K> {
+    /// With the keys as messages show them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reporting = &self.context().reporting;
+        let mut request = f.debug_struct("LockRequest");
+        match self.key.as_ref().map(Keys::all) {
+            Ok(keys) if keys.len() != 1 => {
+                let keys: Vec<_> = keys.iter().map(|key| reporting.show(key).text()).collect();
+                request.field("keys", &keys)
+            }
+            Ok(_) | Err(_) => request.field("key", &self.shown_key().text()),
+        };
+        request.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,44 @@
+//! The variables of the environment that name a backend.
+
+use std::env::{self, VarError};
+
+use crate::core::types::error::{LockError, LockErrorKind};
+
+/// The first variable that names a backend.
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    pub(crate) url: String,
+    /// Whether other programs read it too.
+    pub(crate) is_shared: bool,
+}
+
+/// The URL of `LOCKABLE_URL`, or else of `REDIS_URL`; none where both are empty or not set.
+///
+/// # Errors
+/// When a value is not UTF-8, and when a variable is set that a user would expect to count beside them.
+pub(crate) fn url() -> Result<Option<Variable>, LockError> {
+    for (name, setting) in [("LOCKABLE_PREFIX", "prefix"), ("LOCKABLE_NAMESPACE", "namespace")] {
+        if variable(name)?.is_some() {
+            let advice =
+                format!("{name} has no effect; write `?{setting}=…` at the end of LOCKABLE_URL");
+            return Err(LockError::of_flaw(LockErrorKind::InvalidOption, advice));
+        }
+    }
+    for (name, is_shared) in [("LOCKABLE_URL", false), ("REDIS_URL", true)] {
+        if let Some(url) = variable(name)? {
+            return Ok(Some(Variable { name, url, is_shared }));
+        }
+    }
+    Ok(None)
+}
+
+/// An empty one is as good as none.
+fn variable(name: &str) -> Result<Option<String>, LockError> {
+    match env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => {
+            Err(LockError::new(LockErrorKind::InvalidOption, format!("{name} is not UTF-8")))
+        }
+    }
+}

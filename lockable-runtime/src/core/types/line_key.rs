@@ -1,0 +1,32 @@
+//! The key of a line within its process: no text, which could also be the key of a lock.
+
+use std::sync::Arc;
+
+use crate::core::types::key::LockKey;
+use crate::core::types::permit::LocalPermit;
+
+/// One line of calls of this process.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum LineKey {
+    /// The line of the calls for one lock.
+    Lock(LockKey),
+    /// The line of the one call with this local permit.
+    LocalPermit(Arc<LocalPermit>),
+}
+
+impl LineKey {
+    /// The key that its calls are for, which errors name.
+    pub(crate) fn key(&self) -> &LockKey {
+        match self {
+            Self::Lock(key) => key,
+            Self::LocalPermit(local_permit) => local_permit.permits_key.key(),
+        }
+    }
+
+    pub(crate) fn local_permit(&self) -> Option<&Arc<LocalPermit>> {
+        match self {
+            Self::Lock(_) => None,
+            Self::LocalPermit(local_permit) => Some(local_permit),
+        }
+    }
+}

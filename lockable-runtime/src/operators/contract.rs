@@ -1,0 +1,161 @@
+//! What operators need of a store, beside the [contract](Backend) that calls need.
+
+use std::any::Any;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::check::{Report, Role};
+use super::selection::Selection;
+use crate::core::backend::{BackendContext, Fault, Release, Reply, Revocation};
+use crate::core::memory::Memory;
+use crate::core::naming::client_name::ClientName;
+use crate::core::types::error::{LockError, LockErrorKind};
+use crate::core::types::id::ProcessId;
+use crate::core::types::key::LockKey;
+use crate::core::types::owner::LockValue;
+#[cfg(feature = "redis")]
+use crate::redis::Redis;
+
+/// What a check finds, on its way.
+pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
+
+/// The store of all locks, as operators see it; waits for no lock.
+///
+/// # Contract
+/// - Replies need no limit of the caller's, but for those to `send` and `force`: each part of one has its own.
+/// - Only `force`, `send` and `advance` change anything. No other client waits for more than one short command at a time.
+/// - A message is about one owner token: no other hold of the same lock is touched. It may be lost, and may come twice.
+///
+/// # Cancel safety
+/// A dropped `Reply` to `force`, `send` or `advance` may or may not have had its effect; any other changes nothing.
+pub(crate) trait Operations: Send + Sync {
+    /// The first page of a listing of all locks that are selected. A lock that is held from the first page to the last
+    /// is on one of them at least.
+    fn sweep(&self, selection: Selection) -> Reply<Page>;
+
+    /// What is under one key, if there is anything.
+    fn look(&self, key: LockKey) -> Reply<Option<Seen>>;
+
+    /// Who waits for a lock, the next one first.
+    fn queue(&self, key: LockKey) -> Reply<Vec<Queued>>;
+
+    /// Receives a value whenever a lock or its queue may have changed since the value before, or since this; closed when
+    /// nothing is reported any more. `None` where the store reports none, at all or to this user.
+    ///
+    /// A report is a hint, and there are at most twenty in a second.
+    fn changes(&self, _key: LockKey) -> Reply<Option<watch::Receiver<()>>> {
+        Box::pin(ready(Ok(None)))
+    }
+
+    /// The connections of processes that lock; one process may have several.
+    fn clients(&self) -> Reply<Vec<LockerConnection>>;
+
+    /// How far the clock of the store is from this process's; `None` where both have the same.
+    fn clock_difference(&self) -> Reply<Option<Duration>>;
+
+    /// About how many keys a listing goes through.
+    fn size(&self) -> Reply<u64>;
+
+    /// Sends a message to the process that has the lock.
+    ///
+    /// See "How does a revoke request reach its holder by pub/sub?" in DESIGN.md.
+    fn send(&self, revocation: Revocation) -> Reply<Audience>;
+
+    /// Moves the queue entries of a process to the front of a queue; says whether it has any there. In memory all are of
+    /// one process.
+    fn advance(&self, _key: LockKey, _process: ProcessId) -> Reply<bool> {
+        Box::pin(ready(Ok(true)))
+    }
+
+    /// Ends the hold under a key whose owner is exactly this value, of this library or not, and hands the lock on as
+    /// a release does.
+    fn force(&self, key: LockKey, owner: Vec<u8>) -> Reply<Release>;
+
+    /// Checks whether locks with this key prefix can work on this server for the given role. Touches no lock.
+    fn check(&self, prefix: &str, role: Role) -> Checkup;
+}
+
+/// The store of a locker, as operators see it.
+///
+/// # Errors
+/// When the store has nothing for operators, and when the locker was inherited from the process that this one was
+/// forked from.
+pub(crate) fn operations(context: &BackendContext) -> Result<Arc<dyn Operations>, LockError> {
+    let backend: &dyn Any = &**context.backend_here()?;
+    #[cfg(feature = "redis")]
+    if let Some(redis) = backend.downcast_ref::<Redis>() {
+        return Ok(Arc::new(redis.clone()));
+    }
+    match backend.downcast_ref::<Arc<Memory>>() {
+        Some(memory) => Ok(Arc::new(Arc::clone(memory))),
+        None => {
+            let message = format!("{} has no functions for operators", context.backend.name());
+            Err(LockError::new(LockErrorKind::NotConfigured, message))
+        }
+    }
+}
+
+/// A part of a listing.
+pub(crate) struct Page {
+    pub(crate) seen: Vec<Seen>,
+    /// About how many keys of any kind were scanned for it.
+    pub(crate) scanned: u64,
+    /// Why a server is missing of which there are several.
+    pub(crate) fault: Option<Fault>,
+    /// Asks for the next one; `None` at the end.
+    pub(crate) rest: Option<Rest>,
+}
+
+pub(crate) type Rest = Box<dyn FnOnce() -> Reply<Page> + Send>;
+
+/// What is under a key.
+#[derive(Clone)]
+pub(crate) struct Seen {
+    pub(crate) key: LockKey,
+    /// What the holder wrote; `None` for data of another type, which are no lock.
+    pub(crate) owner: Option<LockValue>,
+    /// How long it lasts; `None` is without an end.
+    pub(crate) remaining: Option<Duration>,
+    /// How many wait; a look at one lock counts the entries of the queue, whether anyone listens or not.
+    pub(crate) queued: usize,
+}
+
+/// A place in a queue.
+pub(crate) struct Queued {
+    /// Its owner token.
+    pub(crate) owner: String,
+    /// Whether a message would reach its process; `None` where that is unknown.
+    pub(crate) is_listening: Option<bool>,
+}
+
+impl Queued {
+    /// Whether it may be granted the lock; all may where the server does not say who listens.
+    pub(crate) fn waits(&self) -> bool {
+        self.is_listening != Some(false)
+    }
+}
+
+/// A connection of a process that locks.
+#[derive(Clone)]
+pub(crate) struct LockerConnection {
+    pub(crate) name: ClientName,
+    /// Where it comes from; `None` in memory.
+    pub(crate) address: Option<String>,
+    pub(crate) age: Duration,
+}
+
+/// Who has heard a message, as far as the backend knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// The process listens; whether it has that lock is not known.
+    Listens,
+    /// No process listens to it.
+    Silence,
+    /// A node of a cluster does not know who listens at the others.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it is known"))]
+    Unknown,
+}

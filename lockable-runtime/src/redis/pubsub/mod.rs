@@ -1,0 +1,8 @@
+//! The subscriptions: for wake-ups, and for messages to holders.
+
+mod channel_set;
+pub(super) mod kept;
+pub(crate) mod push_subscription;
+pub(crate) mod revocations;
+pub(crate) mod subscription;
+pub(super) mod wake_ups;

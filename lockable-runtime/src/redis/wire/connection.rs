@@ -1,0 +1,361 @@
+//! One multiplexed connection and what is known of the server at its other end.
+//!
+//! See "Why our own deadlines and reconnects, and no `ConnectionManager`?" in DESIGN.md.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ::redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
+use tokio::runtime::Handle;
+
+use super::command::{self, pipeline};
+
+use super::delete::{Delete, Deleted};
+use super::handshake::handshake;
+use super::meaning::{Failed, Meaning};
+use super::outbox::{Outbox, Unconfirmed};
+use super::script::{Names, Read, ScriptCall, is_unknown_script};
+use super::sent;
+use super::session::{Handshake, Session};
+use super::silence::Silence;
+use crate::core::backend::{Attempt, Fault};
+use crate::core::process::clock::{Moment, boot_time, timer_on};
+use crate::core::types::error::LockErrorKind;
+use crate::core::types::owner::ReleasedBy;
+use crate::redis::connect::driven::Driven;
+use crate::redis::connect::endpoint::Endpoint;
+use crate::redis::connect::opener::{Opener, Target};
+use crate::redis::fault;
+use crate::redis::fences::FenceCounters;
+
+/// The pause before Sentinels are asked again for a primary that could not be used; a failover that they announce
+/// ends it.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A connection to a server that was asked for its version and its scripts.
+///
+/// The commands of a call run in their order, and the next call's behind them once it was answered. A call
+/// that waits for an answer owns a part of the connection, so it lives until the last answer has come, also
+/// after it was retired.
+pub(crate) struct Connection {
+    opener: Opener,
+    pub(crate) target: Target,
+    driven: Driven,
+    pub(crate) fences: FenceCounters,
+    /// When it was open, on the clock of this machine.
+    since: Moment,
+    pub(crate) names: Names,
+    pub(crate) outbox: Outbox,
+    /// Only of a connection that confirms.
+    pub(crate) confirmations: Outbox<Unconfirmed>,
+    /// The runtime that drives it.
+    pub(crate) runtime: Handle,
+    /// Set by the first call that finds the connection unusable; never unset. New calls connect again.
+    retired: AtomicBool,
+    silence: Silence,
+    /// Whether the server sends which of the locks that are renewed here others have changed. Unset by the first
+    /// answer that says otherwise.
+    tracks: AtomicBool,
+    delete: Option<Delete>,
+    /// Set by the first answer that the user may not send that command, or that there is none.
+    refuses_delete: AtomicBool,
+}
+
+impl Connection {
+    /// Connects, logs in and does the handshake, without a limit of its own.
+    ///
+    /// During a failover Sentinels may name a server that is gone, or is not yet promoted: such a one is
+    /// tried again for half of the connect deadline.
+    ///
+    /// The connection that renews reports who changes its locks, where the server sends that.
+    pub(crate) async fn open(opener: Opener, renews: bool) -> Result<Self, Fault> {
+        let begun = boot_time();
+        let login = opener.login().await?;
+        loop {
+            let target = opener.target(&login).await?;
+            match target.unless_over(Self::open_at(&opener, &target, renews)).await {
+                Some(Err(fault)) if may_pass(&fault, &target) => {
+                    if boot_time().since(begun) > opener.connect_deadline / 2 {
+                        return Err(fault);
+                    }
+                    target.unless_over(timer_on(&opener.timers, PAUSE)).await;
+                }
+                Some(outcome) => return outcome,
+                None if target.node.is_some() => {
+                    return Err(fault::cluster::without_its_slots(&target.server));
+                }
+                None => {}
+            }
+        }
+    }
+
+    async fn open_at(opener: &Opener, target: &Target, renews: bool) -> Result<Self, Fault> {
+        let limit = opener.patience(renews);
+        let session = Session::connect(opener, target.clone(), renews, limit).await?;
+        let Handshake { hello, names, tracks, .. } = handshake(&session).await?;
+        let delete = Delete::of(&hello);
+        opener.was_connected.store(true, Ordering::Relaxed);
+        opener.warn_of_certificates();
+        opener.deletes.store(delete.is_some(), Ordering::Relaxed);
+        opener.demotion.end();
+        target.works();
+        Ok(Self {
+            fences: FenceCounters::new(opener.lost_counters.clone()),
+            opener: opener.clone(),
+            target: session.target,
+            driven: session.driven,
+            since: boot_time(),
+            names,
+            outbox: Outbox::new(),
+            confirmations: Outbox::new(),
+            runtime: Handle::current(),
+            retired: AtomicBool::new(false),
+            silence: Silence::since(boot_time()),
+            tracks: AtomicBool::new(tracks),
+            delete,
+            refuses_delete: AtomicBool::new(false),
+        })
+    }
+
+    /// The end of the connection; the output is whether it broke, and was not given up here.
+    pub(crate) fn end(&self) -> impl Future<Output = bool> + use<> {
+        self.driven.end()
+    }
+
+    /// Sends the commands in one go; an error of the server's is one of the values.
+    pub(crate) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        sent::report(&self.target.server, pipeline.cmd_iter());
+        let count = pipeline.len();
+        let replies = self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await;
+        let replies = self.answered(replies)?;
+        if replies.len() == count { Ok(replies) } else { Err(self.unexpected_count()) }
+    }
+
+    /// As [`call`](Self::call), but for commands that no call waits for itself: each of their calls has given up after
+    /// two command deadlines.
+    pub(crate) async fn call_in_time(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        self.in_time(self.call(pipeline)).await
+    }
+
+    /// Waits for an answer that no call waits for itself, for two command deadlines at most.
+    pub(crate) async fn in_time<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let limit = self.opener.command_deadline.saturating_mul(2);
+        let answer = self.opener.within(limit, answer).await;
+        answer.unwrap_or_else(|| Err(Fault::no_answer(&self.target.server, limit)))
+    }
+
+    /// As [`call`](Self::call), but for two commands. No async fn, which would store them beside what they are sent as.
+    pub(crate) fn two(
+        &self,
+        commands: [Cmd; 2],
+    ) -> impl Future<Output = Result<[Value; 2], Fault>> + use<'_> {
+        let pipeline = pipeline(commands);
+        async move {
+            let replies = self.call(&pipeline).await?;
+            replies.try_into().map_err(|_| self.unexpected_count())
+        }
+    }
+
+    fn unexpected_count(&self) -> Fault {
+        self.retire();
+        fault::unexpected(&self.target.server, "commands that went together")
+    }
+
+    /// Runs the call of a script.
+    pub(crate) async fn run<T>(&self, call: ScriptCall<impl Read<T>>) -> Result<T, Failed> {
+        let reply = self.evaluate(&call.command).await?;
+        (call.read)(reply).map_err(|error| self.failed(&error))
+    }
+
+    /// Runs calls of scripts in one go, and these commands behind them; an error of the server's is one of the
+    /// outcomes, and of the replies to the commands.
+    pub(crate) async fn run_each<T, R: Read<T>>(
+        &self,
+        calls: Vec<ScriptCall<R>>,
+        last: &[Cmd],
+    ) -> Result<(Vec<RedisResult<T>>, Vec<Value>), Fault> {
+        if calls.is_empty() {
+            // The client takes no empty pipeline.
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let calls = calls.into_iter().map(|call| (call.command, call.read));
+        let (commands, reads): (Vec<_>, Vec<_>) = calls.unzip();
+        let all = pipeline(commands.into_iter().chain(last.iter().cloned()));
+        let mut replies = self.call(&all).await?;
+        let behind = replies.split_off(reads.len());
+        Ok((reads.into_iter().zip(replies).map(|(read, reply)| read(reply)).collect(), behind))
+    }
+
+    /// Waits until enough replicas have what was written on this connection, or for a third of the command deadline:
+    /// those who ask meanwhile are in time for the next one.
+    pub(crate) fn wait(&self) -> Cmd {
+        command::wait(self.opener.replicas, self.opener.command_deadline / 3)
+    }
+
+    /// What the reply to [`wait`](Self::wait) says.
+    pub(crate) fn waited(&self, reply: &Value) -> Result<(), Fault> {
+        let (server, needed) = (&self.target.server, self.opener.replicas);
+        match command::integer(reply) {
+            Ok(count) if count >= u64::from(needed) => Ok(()),
+            Ok(count) => Err(fault::unconfirmed(server, count, needed)),
+            Err(error) => {
+                self.take_note(&error);
+                Err(fault::About::Confirming.fault(server, &error))
+            }
+        }
+    }
+
+    /// The command that releases a lock with that owner token; none where a script has to.
+    pub(crate) fn delete_of(&self, attempt: &Attempt) -> Option<Cmd> {
+        let is_usable = attempt.released_by == ReleasedBy::Command
+            && !self.refuses_delete.load(Ordering::Relaxed);
+        Some(self.delete.filter(|_| is_usable)?.command(attempt))
+    }
+
+    /// Whether the command has released the lock; if not, a script decides.
+    pub(crate) async fn delete(&self, command: &Cmd) -> Result<bool, Failed> {
+        let reply = self.evaluate(command).await?;
+        self.deleted(&reply).map_err(|error| self.failed(&error))
+    }
+
+    /// Reads the reply to a command of `delete`, and notes where the server refuses such commands.
+    pub(crate) fn deleted(&self, reply: &Value) -> Result<bool, RedisError> {
+        let deleted = Deleted::of(reply)?;
+        if deleted == Deleted::Refused {
+            self.refuses_delete.store(true, Ordering::Relaxed);
+            self.opener.deletes.store(false, Ordering::Relaxed);
+        }
+        Ok(deleted == Deleted::Free)
+    }
+
+    /// Sends one command; an error of the server's is its value.
+    pub(crate) async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
+        sent::report(&self.target.server, [command]);
+        self.answered(self.driven.commands.clone().send_packed_command(command).await)
+    }
+
+    /// An answer shows that the connection lives; an error here is never the server's.
+    fn answered<T>(&self, outcome: Result<T, RedisError>) -> Result<T, Fault> {
+        outcome.inspect(|_| self.silence.ends()).map_err(|error| {
+            self.retire();
+            fault::of(&self.target.server, &error)
+        })
+    }
+
+    /// An error that the server answered, and what it means for the request.
+    pub(crate) fn failed(&self, error: &RedisError) -> Failed {
+        Failed { fault: self.fault(error), meaning: self.meaning(error) }
+    }
+
+    /// What an error that the server answered means for the request.
+    pub(crate) fn meaning(&self, error: &RedisError) -> Meaning {
+        if is_unknown_script(error) {
+            return Meaning::Forgotten;
+        }
+        self.node().map_or(Meaning::Stays, |endpoint| Meaning::of(error, endpoint))
+    }
+
+    /// An error that the server answered, which counts.
+    pub(crate) fn fault(&self, error: &RedisError) -> Fault {
+        self.take_note(error);
+        fault::of(&self.target.server, error)
+    }
+
+    /// A server that became a replica, or gave its slots away, is left, and one that refuses keys of several slots is
+    /// remembered. A node of a cluster may give single slots away.
+    ///
+    /// A reply that is none to its request may be another request's, and so may be all that follow. See "Which garbled
+    /// replies cannot be told from true ones?" in DESIGN.md.
+    fn take_note(&self, error: &RedisError) {
+        if is_unknown_script(error) {
+            self.names.are_unknown();
+        }
+        if fault::is_no_answer(error) {
+            self.retire();
+        }
+        let is_about_slot = self.target.node.is_some() && fault::is_redirect(error);
+        if fault::leads_away(error) && !is_about_slot {
+            self.opener.demotion.notice();
+            self.retire();
+        }
+        if fault::is_cross_slot(error) {
+            self.opener.is_sharded.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether commands with the keys of several locks are refused here.
+    pub(crate) fn is_sharded(&self) -> bool {
+        self.opener.is_sharded.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server sends which of the locks that are renewed here others have changed.
+    pub(crate) fn tracks(&self) -> bool {
+        self.tracks.load(Ordering::Relaxed)
+    }
+
+    /// It does not, although it seemed to.
+    pub(crate) fn tracks_nothing(&self) {
+        self.tracks.store(false, Ordering::Relaxed);
+    }
+
+    /// No call gets an answer any more.
+    pub(crate) fn runtime_ended(&self) -> Fault {
+        self.retire();
+        fault::runtime_ended(&self.target.server)
+    }
+
+    /// Whether it was opened before the other one.
+    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
+        self.since < other.since
+    }
+
+    /// A call gave up on an answer after that time: on this connection, unless it is younger.
+    pub(crate) fn unanswered(&self, waited: Duration) {
+        if boot_time().since(self.since) < waited {
+            return;
+        }
+        if self.silence.call_gives_up() {
+            self.retire();
+        }
+    }
+
+    /// A call begins.
+    pub(crate) fn begins(&self) {
+        self.silence.call_begins(boot_time());
+    }
+
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire) || self.is_abandoned()
+    }
+
+    /// The future's output; `None` when the server is left first, from which an answer may never come.
+    pub(crate) async fn unless_abandoned<F: Future>(&self, future: F) -> Option<F::Output> {
+        self.target.unless_over(future).await
+    }
+
+    /// Where it leads, if that is a node of a cluster.
+    pub(crate) fn node(&self) -> Option<&Endpoint> {
+        self.target.node.as_ref().map(|node| &node.endpoint)
+    }
+
+    /// Whether the server was left by now, for another primary or node: what this one answers counts for nothing.
+    ///
+    /// See "Why are late replies of a demoted primary discarded after a failover?" in DESIGN.md.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.target.is_over()
+    }
+}
+
+/// Whether it may be the failover's fault that the primary could not be used; from now on it is asked for.
+fn may_pass(fault: &Fault, target: &Target) -> bool {
+    target.doubt();
+    target.term.is_some() && fault.kind == LockErrorKind::Unavailable
+}

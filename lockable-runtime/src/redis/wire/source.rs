@@ -1,0 +1,74 @@
+//! The texts of the scripts, and what a server calls them in its cache.
+//!
+//! See "When is the text of a script sent (`EVALSHA`, `NOSCRIPT`)?" in DESIGN.md.
+
+use std::sync::LazyLock;
+
+use crate::core::naming::namespace::Channels;
+
+/// The scripts of these names, one behind the other.
+macro_rules! text {
+    ($($name:literal),+ $(,)?) => {
+        concat!($(include_str!(concat!("../../../scripts/", $name, ".lua"))),+)
+    };
+}
+
+/// Each script, the most frequent ones first, with the files that it consists of; between both lists is the one that
+/// publishes.
+macro_rules! scripts {
+    ($($script:ident: [$($front:literal),+] $(publish [$($behind:literal),+])?,)+) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Script {
+            $($script,)+
+        }
+
+        impl Script {
+            pub(crate) const ALL: &[Self] = &[$(Self::$script),+];
+
+            pub(crate) fn source(self, channels: Channels) -> &'static str {
+                match (self, channels) {$(
+                    (Self::$script, Channels::Plain) => {
+                        text!($($front,)+ $("publish", $($behind),+)?)
+                    }
+                    (Self::$script, Channels::Sharded) => {
+                        text!($($front,)+ $("spublish", $($behind),+)?)
+                    }
+                )+}
+            }
+        }
+    };
+}
+
+scripts! {
+    Release: ["free", "value"] publish ["hand_off", "release"],
+    Renew: ["value", "renew"],
+    Seed: ["seed"],
+    Enqueue: ["value"] publish ["hand_off", "enqueue"],
+    Leave: ["value"] publish ["hand_off", "leave"],
+    Mark: ["mark"],
+    FreeAll: ["value", "free_all"],
+    TakeOne: ["value", "take_one"],
+    OneOf: ["value"] publish ["hand_off", "one_of"],
+    Inspect: ["inspect"],
+    FreeOne: ["value", "free_one"],
+    Transfer: ["value", "transfer"],
+}
+
+impl Script {
+    /// The SHA-1 of the text.
+    pub(crate) fn name(self, channels: Channels) -> &'static str {
+        let names = match channels {
+            Channels::Plain => &PLAIN,
+            Channels::Sharded => &SHARDED,
+        };
+        names.get(self as usize).map_or("", |name| name.get_hash())
+    }
+}
+
+static PLAIN: LazyLock<Vec<::redis::Script>> = LazyLock::new(|| all(Channels::Plain));
+
+static SHARDED: LazyLock<Vec<::redis::Script>> = LazyLock::new(|| all(Channels::Sharded));
+
+fn all(channels: Channels) -> Vec<::redis::Script> {
+    Script::ALL.iter().map(|script| ::redis::Script::new(script.source(channels))).collect()
+}
