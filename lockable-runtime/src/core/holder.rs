@@ -8,7 +8,6 @@ use crate::core::types::id::{HolderId, ProcessId};
 use crate::core::types::owner::{Held, LockValue, Mark, TokenParts};
 use crate::core::types::pause::Pause;
 use crate::core::types::redact::DisplayKey;
-use crate::operators::contract::Seen;
 
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) or a listing found it.
 ///
@@ -174,12 +173,13 @@ impl Holder {
         Self::written(&held.owner, held.remaining)
     }
 
-    pub(crate) fn seen(seen: &Seen) -> Self {
-        if let Some(owner) = &seen.owner {
-            return Self::written(owner, seen.remaining);
+    /// What a listing has seen; no owner is data of another type.
+    pub(crate) fn seen(owner: Option<&LockValue>, remaining: Option<Duration>) -> Self {
+        if let Some(owner) = owner {
+            return Self::written(owner, remaining);
         }
         let nothing = LockValue::new(Vec::new());
-        Self { kind: HolderKind::NoLock, ..Self::written(&nothing, seen.remaining) }
+        Self { kind: HolderKind::NoLock, ..Self::written(&nothing, remaining) }
     }
 
     fn written(owner: &LockValue, remaining: Option<Duration>) -> Self {

@@ -90,13 +90,11 @@ pub(crate) fn operations(context: &BackendContext) -> Result<Arc<dyn Operations>
     if let Some(redis) = backend.downcast_ref::<Redis>() {
         return Ok(Arc::new(redis.clone()));
     }
-    match backend.downcast_ref::<Arc<Memory>>() {
-        Some(memory) => Ok(Arc::new(Arc::clone(memory))),
-        None => {
-            let message = format!("{} has no functions for operators", context.backend.name());
-            Err(LockError::new(LockErrorKind::NotConfigured, message))
-        }
+    if let Some(memory) = backend.downcast_ref::<Arc<Memory>>() {
+        return Ok(Arc::new(Arc::clone(memory)));
     }
+    let message = format!("{} has no functions for operators", context.backend.name());
+    Err(LockError::new(LockErrorKind::NotConfigured, message))
 }
 
 /// A part of a listing.

@@ -9,6 +9,7 @@ pub mod admin;
 mod admin;
 pub mod check;
 pub(crate) mod contract;
+mod locker;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;

@@ -1,4 +1,4 @@
-//! The verbs of a lock whose slot moves key by key, by requests of one key each, as `backend/redis/route/in_parts.rs`
+//! The verbs of a lock whose slot moves key by key, by requests of one key each, as `redis/route/in_parts.rs`
 //! does them.
 
 use std::pin::Pin;

@@ -30,7 +30,7 @@
 //! | calls of a process are served in their order, and no lock is taken for long without a call | where something fails, or slots move |
 //!
 //! Time is tokio's, paused, so it advances when nothing is left to do. Randomness is that of the seed, on this
-//! thread (`types/seeded.rs`). Every fiftieth seed runs twice, and has to show the same events.
+//! thread (`core/process/seeded.rs`). Every fiftieth seed runs twice, and has to show the same events.
 //!
 //! `cargo xtask simulate --seeds 100000 --from 1` runs many seeds fast; with one seed it prints all events. A
 //! seed that has shown something is listed in `seeds.txt`, and runs each time.

@@ -1,5 +1,5 @@
 //! A simulated process: its two connections to each server, which are opened when they are needed and replaced when
-//! they broke, as `backend/redis/topology/connections.rs` does; and what it knows of the servers.
+//! they broke, as `redis/topology/connections.rs` does; and what it knows of the servers.
 
 use std::mem;
 use std::pin::pin;
@@ -27,7 +27,7 @@ use crate::redis::{Before, LatestReleases};
 /// As the default of the real backend.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// As many as `backend/redis/route/hops.rs` makes.
+/// As many as `redis/route/hops.rs` makes.
 const MAX_REDIRECTS: u32 = 5;
 
 /// The first pause between two tries where a slot moves, as there.
@@ -162,7 +162,7 @@ impl Process {
     }
 
     /// Sends a request to the server of its slot, and on from there as the answers say: `Router::send` in
-    /// `backend/redis/route/mod.rs`.
+    /// `redis/route/mod.rs`.
     pub(super) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         ask: Ask,

@@ -1,4 +1,4 @@
-//! The simulated subscription of a process, made again and again as `backend/redis/pubsub/wake_ups.rs` does.
+//! The simulated subscription of a process, made again and again as `redis/pubsub/wake_ups.rs` does.
 
 use std::mem;
 use std::pin::pin;

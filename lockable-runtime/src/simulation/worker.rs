@@ -202,7 +202,7 @@ impl Worker {
         }
     }
 
-    /// As `locker/blocking.rs` does it: the thread waits for tasks of the background, and nothing stops its body.
+    /// As `core/locker/blocking.rs` does it: the thread waits for tasks of the background, and nothing stops its body.
     async fn block<G: Held>(&self, call: &Call) -> &'static str {
         self.process.world.count("sync calls");
         let guard = match tokio::spawn(self.acquire::<G>(call)).await.unwrap() {

@@ -111,11 +111,10 @@ const SCRIPTS: &str = "lockable-runtime/scripts/";
 
 /// Where they are joined.
 const SOURCE: &str = "lockable-runtime/src/redis/wire/source.rs";
-const JOINED: &str =
-    r#"concat!($(include_str!(concat!("../../../../scripts/", $name, ".lua"))),+)"#;
+const JOINED: &str = r#"concat!($(include_str!(concat!("../../../scripts/", $name, ".lua"))),+)"#;
 const JOINED_AT_RUN_TIME: &str = r#"{
     static TEXT: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| [$(
-        crate::mutant_script($name, include_str!(concat!("../../../../scripts/", $name, ".lua")))
+        crate::mutant_script($name, include_str!(concat!("../../../scripts/", $name, ".lua")))
     ),+].concat());
     TEXT.as_str()
 }"#;

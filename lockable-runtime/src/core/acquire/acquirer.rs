@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::busy::Busy;
 use super::gate::Gate;
 use super::warners::Warners;
+use crate::core::acquire::inspect::inspect;
 use crate::core::backend::{
     AcquireReply, Attempt, BackendContext, Fault, Grant, Outcome, Query, Renewed, Reserved,
 };
 use crate::core::hold::guard::LockGuard;
 use crate::core::lease::Lease;
 use crate::core::local_permits::AllLocalPermits;
-use crate::core::locker::inspect::inspect;
 use crate::core::releaser::{Known, Releaser};
 use crate::core::telemetry::{self, Hold};
 use crate::core::types::error::{LockError, LockErrorKind};

@@ -1,8 +1,8 @@
 //! The error of a call whose run is done: when that run began, and until when it counts.
 
+use crate::core::acquire::inspect::inspect;
 use crate::core::backend::BackendContext;
 use crate::core::holder::{HeldSince, Holder, HolderKind};
-use crate::core::locker::inspect::inspect;
 use crate::core::process::utc::utc;
 use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;

@@ -28,6 +28,7 @@ mod call;
 mod done;
 mod gate;
 mod in_line;
+pub(crate) mod inspect;
 mod patient;
 mod permit;
 mod redeem;

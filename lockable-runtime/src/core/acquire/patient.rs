@@ -6,8 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::call::OneCall;
+use crate::core::acquire::inspect::inspect;
 use crate::core::holder::Holder;
-use crate::core::locker::inspect::inspect;
 use crate::core::telemetry;
 use crate::core::types::key::LockKey;
 use crate::core::types::permit::PermitsKey;

@@ -7,9 +7,9 @@ pub use self::builder::LockerBuilder;
 #[cfg(lockable_internals)]
 pub use self::builder::rechecks_later;
 use crate::core::acquire::Acquirer;
+use crate::core::acquire::inspect::inspect;
 use crate::core::backend::BackendContext;
 use crate::core::holder::Holder;
-use crate::core::locker::inspect::inspect;
 use crate::core::locker::request::LockRequest;
 use crate::core::naming::namespace::Namespace;
 use crate::core::types::error::{LockError, LockErrorKind};
@@ -23,7 +23,6 @@ mod builder;
 mod connect;
 mod drain;
 pub(crate) mod global;
-pub(crate) mod inspect;
 pub(crate) mod lead;
 mod redeem;
 pub(crate) mod request;

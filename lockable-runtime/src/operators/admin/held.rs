@@ -28,7 +28,7 @@ pub struct HeldLock {
 
 impl HeldLock {
     pub(super) fn of(seen: Seen, prefix: &str, reporting: &Reporting) -> Self {
-        let holder = Holder::seen(&seen);
+        let holder = Holder::seen(seen.owner.as_ref(), seen.remaining);
         let is_redacted = reporting.redacts_keys;
         let Seen { key, owner, queued, .. } = seen;
         Self { key, name_at: prefix.len(), holder, queued, is_redacted, owner }

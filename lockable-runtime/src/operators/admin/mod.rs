@@ -34,7 +34,6 @@ pub use self::process::Process;
 pub use self::revoke::{Forced, Revoked};
 pub use self::waiter::Waiter;
 use crate::core::backend::{BackendContext, Fault};
-use crate::core::locker::Locker;
 use crate::core::naming::namespace::Namespace;
 use crate::core::types::error::LockError;
 pub use crate::core::types::id::{HolderId, IdError, ProcessId};
@@ -288,28 +287,6 @@ impl Admin {
     fn key(&self, name: &str) -> Result<LockKey, LockError> {
         let key = self.namespace.held(&self.prefix, name);
         key.map_err(|error| self.context.reporting.redact(error))
-    }
-}
-
-impl Locker {
-    /// Returns an [`Admin`], which lists the locks of this locker's prefix and can stop their holders.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let _guard = locker.lock("order:7").acquire().await?;
-    /// let first = locker.admin().locks().next().await.transpose()?;
-    /// assert_eq!(first.unwrap().name(), "order:7");
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
-    #[cfg(feature = "admin")]
-    #[must_use]
-    pub fn admin(&self) -> Admin {
-        let context = Arc::clone(self.context());
-        Admin::new(context, self.prefix().to_owned(), self.namespace().clone())
     }
 }
 

@@ -56,8 +56,6 @@ use crate::core::types::remedy::Remedy;
 use crate::findings::lines;
 pub use crate::findings::{Code, Finding, Severity};
 
-mod locker;
-
 /// The findings of a check, the worst first.
 ///
 /// [`Display`](fmt::Display) writes several lines for a log, with the verdict in the first. Nothing in it is

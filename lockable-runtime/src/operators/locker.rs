@@ -1,6 +1,10 @@
-//! The check of a locker.
+//! What a locker offers its operators.
 
-use super::{Report, Role};
+use std::sync::Arc;
+
+#[cfg(feature = "admin")]
+use super::admin::Admin;
+use super::check::{Report, Role};
 use crate::core::locker::Locker;
 use crate::core::settings::url_settings::advice_on_ignored;
 use crate::core::types::error::LockError;
@@ -9,6 +13,26 @@ use crate::findings::{Code, Finding, Severity};
 use crate::operators::contract::operations;
 
 impl Locker {
+    /// Returns an [`Admin`], which lists the locks of this locker's prefix and can stop their holders.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let _guard = locker.lock("order:7").acquire().await?;
+    /// let first = locker.admin().locks().next().await.transpose()?;
+    /// assert_eq!(first.unwrap().name(), "order:7");
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    #[cfg(feature = "admin")]
+    #[must_use]
+    pub fn admin(&self) -> Admin {
+        let context = Arc::clone(self.context());
+        Admin::new(context, self.prefix().to_owned(), self.namespace().clone())
+    }
+
     /// Checks whether locks can work, and what endangers them.
     ///
     /// Run it at start-up, to log the report, and in a pipeline, to stop before a deployment. It takes about ten
@@ -52,7 +76,7 @@ impl Locker {
     /// These lines allow everything that a locker ever does. Replace the names and passwords by yours, `disLock:`
     /// by your prefix, and `lockable` by your [`namespace`](LockerBuilder::namespace).
     ///
-    #[doc = include_str!("../../../acl.md")]
+    #[doc = include_str!("../../acl.md")]
     ///
     /// Some of these rights are optional:
     ///
