@@ -674,6 +674,7 @@ pub mod __internals {
     pub use crate::core::lease::owner_of;
     pub use crate::core::locker::rechecks_later;
     pub use crate::core::memory::MemoryStore;
+    pub use crate::open::StubStore;
     pub use crate::testing::internals::{
         GrantTo, Place, VerbAttempt, Verbs, WakeUpOf, fence_counter,
     };

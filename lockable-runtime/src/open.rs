@@ -8,6 +8,14 @@ use crate::core::settings::Settings;
 use crate::core::types::error::{LockError, LockErrorKind};
 use crate::core::types::remedy::{Advice, Remedy};
 
+/// The smallest store, for this project's own tests.
+#[cfg(lockable_internals)]
+#[path = "../../tests/contract/fixture/stub_store.rs"]
+mod stub_store;
+
+#[cfg(lockable_internals)]
+pub use self::stub_store::StubStore;
+
 const SCHEMES: Advice = Advice::new(
     Remedy::UrlScheme,
     "write one of `redis://`, `rediss://`, `redis-sentinel://`, `rediss-sentinel://`, `redis-cluster://`, \
@@ -31,6 +39,8 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
             let memory = Memory::open_as(rest, settings.service.as_deref());
             Ok(Arc::new(memory.map_err(Fault::into_error)?))
         }
+        #[cfg(lockable_internals)]
+        "stub" => Ok(Arc::new(StubStore::open(rest)?)),
         scheme if is_of_redis(scheme) => open_redis(settings),
         other => Err(invalid(format!("unknown scheme `{other}://`")).advise(SCHEMES)),
     }

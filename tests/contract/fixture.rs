@@ -19,6 +19,7 @@ mod redis;
 mod sentinel;
 mod served;
 mod shared;
+mod stub;
 
 pub(crate) use bare::Bare;
 pub(crate) use cluster::Sharded;
@@ -26,6 +27,7 @@ pub(crate) use memory::Memory;
 pub(crate) use redis::Redis;
 pub(crate) use sentinel::Sentinel;
 pub(crate) use served::real_time;
+pub(crate) use stub::Stub;
 
 use self::shared::Shared;
 

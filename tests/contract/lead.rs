@@ -11,7 +11,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use crate::fixture::{Harm, KEY, LIMIT, Memory, NAME, Redis, Store, drained};
 
-every_backend! { one_thread: [
+every_full_backend! { one_thread: [
     a_leader_whose_body_returns_resigns,
     one_of_those_that_campaign_leads,
     a_leader_that_is_dropped_resigns,

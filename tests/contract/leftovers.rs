@@ -10,7 +10,7 @@ use lockable_runtime::{LockError, LockRequest};
 
 use crate::fixture::{FENCE, KEY, NAME, Store};
 
-every_backend! { one_thread: [
+every_full_backend! { one_thread: [
     an_invalid_key_is_refused_before_anything_is_sent,
     an_invalid_lease_is_refused_before_anything_is_sent,
     one_try_with_terms_of_waiting_is_refused,

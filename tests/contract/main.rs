@@ -1,6 +1,7 @@
 //! The behaviour that every backend owes: each claim is written once and runs on all of them.
 
-/// Makes a test of each claim for every backend. A backend is one line here, and a [`Fixture`].
+/// Makes a test of each claim for every backend that has more than the contract of a store asks for: permits, `once`, and
+/// what operators need. A backend is one line here, and a [`Fixture`].
 ///
 /// `one_thread` and `many_threads` say what a claim runs on. Sentinels change how a server is found, and what
 /// becomes of a connection. The claims after `and_sentinel` depend on that: they open connections, tell stores
@@ -12,7 +13,7 @@
 /// notifications calls of several processes have no order, so the claims after `and_order` are left out there.
 ///
 /// [`Fixture`]: crate::fixture::Fixture
-macro_rules! every_backend {
+macro_rules! every_full_backend {
     (
         $runtime:ident: [$($claim:ident),* $(,)?]
         $(and_sentinel: [$($found:ident),* $(,)?])?
@@ -26,6 +27,24 @@ macro_rules! every_backend {
             $(#[ignore = "a server does the same without Sentinels; `--include-ignored`"] $claim,)*
         ] }
         every_claim! { bare: Bare, $runtime, [$($($found,)*)?] }
+    };
+}
+
+/// Makes a test of each claim for every backend, and for the smallest store, which has nothing but what the contract of a
+/// store asks for. The claims after `and_operators`, as those after `and_order`, do not run on that.
+macro_rules! every_backend {
+    (
+        $runtime:ident: [$($claim:ident),* $(,)?]
+        $(and_sentinel: [$($found:ident),* $(,)?])?
+        $(and_order: [$($ordered:ident),* $(,)?])?
+        $(and_operators: [$($operated:ident),* $(,)?])?
+    ) => {
+        every_full_backend! {
+            $runtime: [$($claim),*]
+            and_sentinel: [$($($found,)*)? $($($operated,)*)?]
+            and_order: [$($($ordered),*)?]
+        }
+        every_claim! { stub: Stub, $runtime, [$($claim,)* $($($found,)*)?] }
     };
 }
 

@@ -8,7 +8,7 @@ use lockable_tests::wait;
 
 use crate::fixture::{AMPLE, KEY, NAME, Store, assert_quiet};
 
-every_backend! { one_thread: [
+every_full_backend! { one_thread: [
     each_kind_of_holder_has_its_words,
     a_done_lock_says_until_when,
     a_call_that_waits_hears_what_has_the_lock,

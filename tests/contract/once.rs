@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::body::caught;
 use crate::fixture::{AMPLE, Harm, KEY, LIMIT, NAME, Store, drained};
 
-every_backend! { one_thread: [
+every_full_backend! { one_thread: [
     a_run_that_ended_well_is_done,
     what_is_done_has_an_end,
     a_run_that_did_not_end_well_is_repeated,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::fixture::{AMPLE, KEY, Store, drained};
 
-every_backend! { one_thread: [
+every_full_backend! { one_thread: [
     every_kind_of_call_has_its_minimum_hold,
     every_kind_of_call_has_its_maximum_hold,
     an_extension_lasts_for_every_lock_of_a_call,

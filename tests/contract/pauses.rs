@@ -10,7 +10,7 @@ use lockable_tests::wait;
 use crate::cancellation::at_every_poll;
 use crate::fixture::{AMPLE, KEY, LIMIT, Store, assert_quiet, drained, hold, hold_renewed};
 
-every_backend! { one_thread: [
+every_full_backend! { one_thread: [
     a_paused_lock_says_why_to_those_who_find_it_busy,
     a_set_is_paused_as_a_whole,
     all_permits_are_paused,

@@ -15,7 +15,7 @@ use crate::fixture::{AMPLE, LIMIT, Store, drained, in_time};
 
 const KEY: &str = "k";
 
-every_backend! { one_thread: [
+every_full_backend! { one_thread: [
     a_key_has_as_many_holders_as_permits,
     tokens_rise_from_permit_to_permit,
     permits_and_the_lock_of_their_key_are_apart,

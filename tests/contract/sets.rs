@@ -23,14 +23,15 @@ every_backend! { one_thread: [
     a_set_given_up_at_any_poll_leaves_nothing,
 ] and_sentinel: [
     one_try_takes_all_or_none,
+    one_lost_key_stops_the_body_and_frees_all,
+    calls_with_the_same_keys_in_any_order_all_end,
+] and_operators: [
     a_call_that_waits_has_smaller_keys_only,
     a_set_given_up_while_it_waits_leaves_nothing,
     what_is_held_while_others_are_waited_for_is_renewed,
     the_terms_begin_with_the_last_lock,
     a_lock_lost_while_others_are_waited_for_is_taken_again,
-    one_lost_key_stops_the_body_and_frees_all,
     one_revoked_key_stops_the_body_and_frees_all,
-    calls_with_the_same_keys_in_any_order_all_end,
 ] }
 
 /// In the order of their texts, and so in several slots of a cluster.

@@ -17,7 +17,6 @@ every_backend! { one_thread: [
     a_redeemed_lock_carries_the_request_of_its_first_holder,
     a_forged_fencing_token_is_not_believed,
     of_duplicates_at_the_same_moment_exactly_one_wins,
-    a_permit_keeps_its_number,
     a_set_is_a_list_of_tickets,
     a_set_that_is_not_held_makes_no_ticket,
     another_store_or_prefix_is_refused_before_anything_is_sent,
@@ -30,6 +29,8 @@ every_backend! { one_thread: [
     a_redeemed_hold_has_the_terms_of_its_request,
     a_ticket_after_its_time_is_lost,
     a_message_has_its_work_done_once_on_each_way,
+] and_operators: [
+    a_permit_keeps_its_number,
     an_operator_sees_and_frees_a_ticket,
     those_who_wait_get_the_lock_after_a_redeemed_hold,
     a_lock_that_was_waited_for_is_passed_on,

@@ -144,7 +144,7 @@ const NOISE: [&str; 7] = [
     "UnsafeUnpin for ",
     "UnwindSafe for ",
     "__pin",
-    "lockable_runtime::attribute::",
+    "lockable_runtime::core::attribute::",
     "pub mod lockable_runtime::guide",
 ];
 

@@ -1,7 +1,28 @@
-//! Where lock state lives: the contract of a backend, and what its verbs say.
+//! The contract of a store: what the core needs of it, and nothing that an operator needs.
+//!
+//! A new store is a type with these verbs, and a line in `open.rs`. The ten verbs of a [`Backend`] change and read locks:
+//!
+//! | verb | what the store does |
+//! |---|---|
+//! | [`try_acquire`](Backend::try_acquire) | gives a free lock to an attempt, with one fencing token; else changes nothing |
+//! | [`enqueue`](Backend::enqueue) | the same if it is the attempt's turn, with several fencing tokens; else puts the attempt at the end of the queue, once |
+//! | [`leave`](Backend::leave) | takes the attempt out of the queue, and releases its lock if that is reserved for it |
+//! | [`release`](Backend::release) | frees the lock, or leaves it taken for the rest of the minimum hold; reserves a free one for the first in the queue, for its [`reservation`](Attempt::reservation), and sends it a [`WakeUp`] |
+//! | [`release_to`](Backend::release_to) | the same, after it has put another attempt at the end of the queue; if that is the only one, it is granted the lock |
+//! | [`renew`](Backend::renew) | lets locks last for a TTL from now on, or only says who has them |
+//! | [`transfer`](Backend::transfer) | gives a lock to another owner token |
+//! | [`count_fence`](Backend::count_fence) | gives away one more fencing token |
+//! | [`inspect`](Backend::inspect) | reads who has a lock |
+//! | [`is_any_taken`](Backend::is_any_taken) | reads whether one of several locks is taken |
+//!
+//! The methods of an [`Environment`] are what it runs on: its name and identity, its clock with timers, where tasks run,
+//! and where to report [`Events`]. The others have an answer for a store without servers and connections.
+//!
+//! An attempt with a [`local_permit`](Attempt::local_permit) wants any of the locks of
+//! [`members`](crate::core::types::permit::LocalPermit::members), which have one queue: a store may refuse it.
 
 use std::any::Any;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -49,8 +70,10 @@ pub(crate) use grant::{Grant, Reserved};
 /// A dropped `Reply` may or may not have had its effect. [`Attempt::sent_at`] says whether it can
 /// have; the caller keeps such replies until they are answered.
 pub(crate) trait Backend: Environment + Any {
+    /// Gives a free lock to the attempt; a lock that another one has stays as it is.
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<AcquireReply>;
 
+    /// Ends the hold of the attempt, and hands the lock off to the first in the queue.
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release>;
 
     /// Releases, and queues another attempt of this process behind the others, in one step; gives
@@ -105,7 +128,9 @@ pub(crate) trait Environment: Send + Sync + 'static {
     fn renewal_runtime(&self, caller_blocks: bool) -> Handle;
 
     /// Makes sure that the backend can be used from the calling task.
-    fn connect(&self) -> Reply<()>;
+    fn connect(&self) -> Reply<()> {
+        Box::pin(ready(Ok(())))
+    }
 
     /// Reports to this from now on what happens to connections, to renewed locks and to holders, where the backend
     /// learns of that, and the wake-ups of the attempts of that origin; the first one stays.
@@ -125,7 +150,9 @@ pub(crate) trait Environment: Send + Sync + 'static {
     fn watch_holders(&self) {}
 
     /// The fault of a request for such a lock on whose answer the calling task gave up after this time.
-    fn unanswered(&self, slot: Slot, waited: Duration) -> Fault;
+    fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
+        Fault::no_answer(self.name(), waited)
+    }
 }
 
 /// The backend's reply to an attempt.

@@ -2,7 +2,7 @@
 //! and examples use when there is no server.
 
 use std::collections::HashMap;
-use std::future::{Future, ready};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -24,7 +24,6 @@ use crate::core::process::clock::{Moment, timer_on, tokio_time};
 use crate::core::process::mutex::Mutex;
 use crate::core::types::key::LockKey;
 use crate::core::types::owner::{Held, Origin};
-use crate::core::types::slot::Slot;
 
 mod change;
 #[cfg(test)]
@@ -246,19 +245,11 @@ impl Environment for Arc<Memory> {
         current.unwrap_or_else(|| self.background.clone())
     }
 
-    fn connect(&self) -> Reply<()> {
-        Box::pin(ready(Ok(())))
-    }
-
     /// There is no connection that could break, and none but this process changes a lock.
     fn report_to(&self, origin: Origin, events: Weak<dyn Events>) {
         let lockers = &mut self.state.lock().lockers;
         lockers.retain(|(_, other)| other.strong_count() > 0);
         lockers.push((origin, events));
-    }
-
-    fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
-        Fault::no_answer(self.name(), waited)
     }
 }
 

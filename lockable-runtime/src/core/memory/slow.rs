@@ -160,19 +160,11 @@ impl Environment for Arc<Slow> {
         self.memory.renewal_runtime(caller_blocks)
     }
 
-    fn connect(&self) -> Reply<()> {
-        self.memory.connect()
-    }
-
     fn report_to(&self, origin: Origin, events: Weak<dyn Events>) {
         self.memory.report_to(origin, events);
     }
 
     fn server_index(&self, slot: Slot) -> usize {
         slot.index()
-    }
-
-    fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
-        self.memory.unanswered(slot, waited)
     }
 }
