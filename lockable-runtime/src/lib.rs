@@ -27,12 +27,18 @@ compile_error!(
      (`[target.'cfg(not(target_family = \"wasm\"))'.dependencies]`), and lock in a service that the program calls"
 );
 
+#[cfg_attr(
+    not(feature = "redis"),
+    allow(dead_code, reason = "the store in memory needs less of it")
+)]
 mod core;
+#[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "the store in memory finds little"))]
 mod findings;
 // Text alone. `tests/documents` runs its code, and doctests would need lines that readers see elsewhere.
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
 mod open;
+#[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "the store in memory finds little"))]
 mod operators;
 #[cfg(feature = "redis")]
 mod redis;

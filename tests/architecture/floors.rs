@@ -8,7 +8,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "simulation",
         "mod summary trial worker order faults in_parts client subscription process connection world news \
-         server rules held call life history mix slot_owners keys dice panics",
+         server rules held call life history mix slot_owners keys dice panics nodes",
     ),
     ("operators", "mod locker serde admin redis memory contract check selection"),
     ("findings", "mod code grant"),
@@ -42,7 +42,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("core/worker", "mod agenda"),
     ("core/telemetry", "mod acquiring leading holding releasing counters no_counters span"),
     ("core/backend", "context events mod grant attempt min_hold epochs fault"),
-    ("core/memory", "slow outside nodes permits mod change state"),
+    ("core/memory", "slow outside permits mod change state"),
     ("redis", "verbs mod route topology batch pubsub wire connect fences fault"),
     ("redis/route", "confirmations renewals in_parts mod hops"),
     (

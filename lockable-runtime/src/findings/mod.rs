@@ -53,7 +53,6 @@ impl Finding {
     }
 
     /// With the rights that are missing.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
     pub(crate) fn granting(mut self, user: &str, rules: &str, effect: &str) -> Self {
         let user = user.to_owned();
         let rules = rules.to_owned();
@@ -63,7 +62,6 @@ impl Finding {
     }
 
     /// With rights that may be missing too.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
     pub(crate) fn granting_besides(mut self, rules: &str) -> Self {
         if let Some(grant) = &mut self.grant {
             rules.clone_into(&mut grant.besides);
@@ -97,7 +95,6 @@ impl Finding {
         self
     }
 
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no Sentinels"))]
     pub(crate) fn graded(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self

@@ -154,6 +154,5 @@ pub(crate) enum Audience {
     /// No process listens to it.
     Silence,
     /// A node of a cluster does not know who listens at the others.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it is known"))]
     Unknown,
 }

@@ -1,7 +1,5 @@
 //! What a locker offers its operators.
 
-use std::sync::Arc;
-
 #[cfg(feature = "admin")]
 use super::admin::Admin;
 use super::check::{Report, Role};
@@ -29,7 +27,7 @@ impl Locker {
     #[cfg(feature = "admin")]
     #[must_use]
     pub fn admin(&self) -> Admin {
-        let context = Arc::clone(self.context());
+        let context = std::sync::Arc::clone(self.context());
         Admin::new(context, self.prefix().to_owned(), self.namespace().clone())
     }
 

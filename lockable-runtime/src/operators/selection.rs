@@ -26,7 +26,6 @@ impl Selection {
     }
 
     /// As servers read it.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory there is no server"))]
     pub(crate) fn pattern(&self) -> &str {
         &self.pattern
     }

@@ -11,9 +11,10 @@ use super::wire::meaning::Failed;
 use super::wire::permits::Asker;
 use super::wire::script::{self, ScriptCall};
 use super::{Redis, fault};
+use crate::core::backend::epochs::Epoch;
 use crate::core::backend::{
-    AcquireReply, Attempt, Backend, Enqueued, Environment as _, Epoch, Fault, Grant, Release,
-    Remaining, Renewal, Renewed, Reply,
+    AcquireReply, Attempt, Backend, Enqueued, Environment as _, Fault, Grant, Release, Remaining,
+    Renewal, Renewed, Reply,
 };
 use crate::core::process::clock::boot_time;
 use crate::core::types::key::LockKey;

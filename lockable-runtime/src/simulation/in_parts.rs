@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::client::{SERVER, sent};
+use super::nodes::Part;
 use super::process::{Ask, Asked, NoAnswer, Process};
 use super::server::Does;
 use crate::core::backend::{
     AcquireReply, Attempt, Backend, Enqueued, Fault, Grant, Release, Remaining, Renewal, Renewed,
     Reply, Reserved,
 };
-use crate::core::memory::{Memory, Part};
+use crate::core::memory::Memory;
 use crate::core::process::clock::tokio_time;
 use crate::core::types::key::LockKey;
 use crate::core::types::slot::Slot;

@@ -57,6 +57,7 @@ mod keys;
 mod life;
 mod mix;
 mod news;
+mod nodes;
 mod order;
 mod panics;
 mod process;

@@ -11,7 +11,6 @@ use crate::core::process::mutex::Mutex;
 use crate::core::types::key::LockKey;
 use crate::core::types::line_key::LineKey;
 use crate::core::types::options::Ttl;
-#[cfg(feature = "redis")]
 use crate::core::types::owner::ReleasedBy;
 use crate::core::types::owner::{Held, LockValue, OwnerToken, is_of_holder, is_pause};
 use crate::core::types::permit::LocalPermit;
@@ -30,7 +29,6 @@ pub(crate) struct Attempt {
     /// Whose fence counter counts its grant.
     pub(crate) slot: Slot,
     pub(crate) owner: OwnerToken,
-    #[cfg(feature = "redis")]
     pub(crate) released_by: ReleasedBy,
     pub(crate) ttl: Ttl,
     /// How long a release keeps the lock for it, until it asks. Never changes, because its entry in a queue says so.
@@ -64,7 +62,6 @@ impl Attempt {
             slot: Slot::of(&key),
             key,
             local_permit: None,
-            #[cfg(feature = "redis")]
             released_by: owner.released_by(),
             owner,
             ttl,
@@ -119,7 +116,6 @@ impl Attempt {
     }
 
     /// Returns this acquisition as one of each permit that it may have.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only a slot of Redis moves"))]
     pub(crate) fn permits(&self) -> impl Iterator<Item = Arc<Self>> + Send + '_ {
         self.local_permit
             .iter()
@@ -136,7 +132,6 @@ impl Attempt {
     }
 
     /// One of another process, whose hold an operator ends: the waiters come first.
-    #[cfg(feature = "redis")]
     pub(crate) fn forced(key: LockKey, ttl: Ttl, owner: OwnerToken) -> Self {
         Self { released_by: ReleasedBy::Script, ..Self::owned(key, ttl, owner) }
     }
@@ -174,7 +169,6 @@ impl Attempt {
     }
 
     /// Its entry in a queue: for how many milliseconds the lock is reserved for it, and its owner token.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it is its own entry"))]
     pub(crate) fn entry(&self) -> String {
         format!("{} {}", self.reservation.duration().as_millis(), self.owner.as_ref())
     }
@@ -234,7 +228,6 @@ impl Attempt {
     }
 
     /// Whether it was in a queue, and is not any more.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only Redis asks"))]
     pub(crate) fn was_queued(&self) -> bool {
         self.had_turn() || self.is_withdrawn()
     }
@@ -275,7 +268,6 @@ mod tests {
 
     /// Else one call is in the queue twice. The time for which a lock is reserved is a part of the entry, and less than a second
     /// where the first lease is.
-    #[cfg(feature = "redis")]
     #[test]
     fn an_attempt_keeps_its_entry_for_a_longer_lease() {
         let [short, long] = [500, 60_000].map(Duration::from_millis);

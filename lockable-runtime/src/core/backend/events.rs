@@ -49,7 +49,6 @@ pub(crate) struct Danger<'a> {
 /// - No method blocks: a connection's own task may call it, and its next answer waits meanwhile.
 /// - A report is a hint: silence proves nothing, and a report may come late or twice, or from someone else.
 /// - `concerns` is whether a report is about the locks of a slot. It is asked within the call only.
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory reports wake-ups alone"))]
 pub(crate) trait Events: Send + Sync {
     /// A message says that a lock is reserved for a waiter.
     fn on_wake_up(&self, wake_up: WakeUp);

@@ -39,10 +39,6 @@ impl Grant {
     }
 
     /// Returns this grant as one that counts for nothing once `epoch` is over.
-    #[cfg_attr(
-        not(feature = "redis"),
-        expect(dead_code, reason = "a store in memory is never left")
-    )]
     pub(crate) fn of_epoch(self, epoch: Option<Arc<Epoch>>) -> Self {
         Self { epoch, ..self }
     }
@@ -110,7 +106,6 @@ impl Reserved {
     }
 
     /// What a script reserved at that time. Where the fence counter was ahead, it has reserved a single token.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory none is ahead"))]
     pub(crate) fn at(first: u64, time: u64) -> Self {
         if first > time { Self::single(first) } else { Self::turn(first) }
     }

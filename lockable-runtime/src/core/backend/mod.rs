@@ -38,7 +38,6 @@ use crate::core::types::slot::Slot;
 
 mod attempt;
 mod context;
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "a store in memory is never left"))]
 pub(crate) mod epochs;
 mod events;
 mod fault;
@@ -47,8 +46,6 @@ mod min_hold;
 
 pub(crate) use attempt::{Attempt, Release};
 pub(crate) use context::{BackendContext, Outcome, Query, TestStage};
-#[cfg(feature = "redis")]
-pub(crate) use epochs::Epoch;
 pub(crate) use events::{Danger, Events, Revocation, Verb, WakeUp};
 pub(crate) use fault::{Fault, Reply};
 pub(crate) use grant::{Grant, Reserved};
@@ -207,7 +204,6 @@ pub(crate) enum Enqueued<G = Grant> {
 pub(crate) enum Remaining {
     Time(Duration),
     /// It is taken until another request ends that.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory every lock ends"))]
     Endless,
     /// The answer does not say it.
     Unknown,

@@ -27,11 +27,11 @@ pub(crate) struct Change<'a> {
 }
 
 /// A wake-up of the waiter of a locker, which is sent outside of the store's lock.
-pub(super) type HandOff = (Arc<dyn Events>, WakeUp);
+pub(crate) type HandOff = (Arc<dyn Events>, WakeUp);
 
 impl State {
     /// What a verb of one lock finds, and what it hands off.
-    pub(super) fn change<T>(
+    pub(crate) fn change<T>(
         &mut self,
         key: LockKey,
         verb: impl FnOnce(&mut Change<'_>) -> T,
@@ -61,21 +61,21 @@ impl<'a> Change<'a> {
     }
 
     /// Whether an attempt that asks may have it, or the first of the waiters.
-    pub(super) fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.place.lock.as_ref().is_none_or(|lock| lock.ends <= self.now)
     }
 
-    pub(super) fn has_waiters(&self) -> bool {
+    pub(crate) fn has_waiters(&self) -> bool {
         !self.place.queue.is_empty()
     }
 
     /// How long it stays taken by a minimum hold.
-    pub(super) fn kept_for(&self) -> Option<Duration> {
+    pub(crate) fn kept_for(&self) -> Option<Duration> {
         let lock = self.place.lock.as_ref().filter(|lock| lock.is_released)?;
         Some(lock.ends.since(self.now))
     }
 
-    pub(super) fn acquire(&mut self, attempt: &Attempt) -> AcquireReply {
+    pub(crate) fn acquire(&mut self, attempt: &Attempt) -> AcquireReply {
         let since = attempt.mark_sent(self.now);
         if self.take(attempt).is_none() {
             self.mark_busy(attempt);
@@ -86,7 +86,7 @@ impl<'a> Change<'a> {
         AcquireReply::Granted(grant.of_permit(self.permit.clone()))
     }
 
-    pub(super) fn enqueue(&mut self, attempt: &Arc<Attempt>) -> Enqueued {
+    pub(crate) fn enqueue(&mut self, attempt: &Arc<Attempt>) -> Enqueued {
         let now = self.now;
         attempt.mark_sent(now);
         // The grace after a minimum hold ends when the first waiter asks.
@@ -107,18 +107,18 @@ impl<'a> Change<'a> {
         if self.is_done() { Enqueued::Done(remaining) } else { Enqueued::Queued(remaining) }
     }
 
-    pub(super) fn join(&mut self, attempt: &Arc<Attempt>) {
+    pub(crate) fn join(&mut self, attempt: &Arc<Attempt>) {
         self.place.join(attempt);
     }
 
-    pub(super) fn leave(&mut self, attempt: &Attempt) {
+    pub(crate) fn leave(&mut self, attempt: &Attempt) {
         self.place.withdraw(attempt);
         if self.is_held_by(attempt) {
             self.evict();
         }
     }
 
-    pub(super) fn renew(&mut self, renewal: &Renewal) -> Renewed {
+    pub(crate) fn renew(&mut self, renewal: &Renewal) -> Renewed {
         match &mut self.place.lock {
             None => Renewed::Absent,
             Some(lock) if !lock.is_held_by(&renewal.attempt) => Renewed::Taken,
@@ -131,7 +131,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    pub(super) fn transfer(&mut self, from: &Attempt, to: &Attempt) -> Renewed {
+    pub(crate) fn transfer(&mut self, from: &Attempt, to: &Attempt) -> Renewed {
         to.mark_sent(self.now);
         let seen = self.inspect();
         let is_seen_as = |from: &Attempt| {
@@ -150,13 +150,13 @@ impl<'a> Change<'a> {
         Renewed::Held
     }
 
-    pub(super) fn count(&mut self, attempt: &Attempt) -> u64 {
+    pub(crate) fn count(&mut self, attempt: &Attempt) -> u64 {
         self.counting.reserve(attempt, 1, self.now)
     }
 
     /// Releases, and queues the next attempt behind the others, where there is one. The grant is that of
     /// the next attempt, when its turn has come at once.
-    pub(super) fn release(
+    pub(crate) fn release(
         &mut self,
         attempt: &Attempt,
         next: Option<&Arc<Attempt>>,
@@ -188,14 +188,14 @@ impl<'a> Change<'a> {
     }
 
     /// The lock, where the attempt is its holder, or could become it because it was free.
-    pub(super) fn take(&mut self, attempt: &Attempt) -> Option<&mut Lock> {
+    pub(crate) fn take(&mut self, attempt: &Attempt) -> Option<&mut Lock> {
         let ends = self.now.after(attempt.ttl.duration());
         let lock = self.place.lock.get_or_insert_with(|| Lock::held(&attempt.owner, ends));
         lock.is_held_by(attempt).then_some(lock)
     }
 
     /// Frees the lock, or leaves it taken until the minimum hold is over.
-    pub(super) fn end_hold(&mut self, attempt: &Attempt) -> Release {
+    pub(crate) fn end_hold(&mut self, attempt: &Attempt) -> Release {
         match &mut self.place.lock {
             None => return Release::Absent,
             Some(lock) if lock.owner != attempt.owner => return Release::Taken,
@@ -230,17 +230,17 @@ impl<'a> Change<'a> {
         false
     }
 
-    pub(super) fn is_held_by(&self, attempt: &Attempt) -> bool {
+    pub(crate) fn is_held_by(&self, attempt: &Attempt) -> bool {
         self.place.lock.as_ref().is_some_and(|lock| lock.is_held_by(attempt))
     }
 
-    pub(super) fn mark_busy(&self, attempt: &Attempt) {
+    pub(crate) fn mark_busy(&self, attempt: &Attempt) {
         let held = self.inspect();
         let value = held.as_ref().map_or(&[][..], |held| held.owner.as_bytes());
         attempt.mark_busy(value, held.as_ref().and_then(|held| held.remaining));
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         let lock = self.place.lock.as_ref();
         lock.is_some_and(|lock| lock.is_released && lock.owner.is_of_once())
     }

@@ -26,9 +26,6 @@ use crate::core::types::key::LockKey;
 use crate::core::types::owner::{Held, Origin};
 
 mod change;
-#[cfg(test)]
-#[allow(dead_code, reason = "the simulation has it, which needs a feature")]
-mod nodes;
 #[cfg(lockable_internals)]
 mod outside;
 mod permits;
@@ -36,9 +33,6 @@ mod permits;
 mod slow;
 pub(crate) mod state;
 
-#[cfg(test)]
-#[allow(unused_imports, reason = "the simulation has it, which needs a feature")]
-pub(crate) use self::nodes::{Part, Snapshot};
 #[cfg(lockable_internals)]
 pub use self::outside::MemoryStore;
 #[cfg(test)]
@@ -102,7 +96,7 @@ impl Memory {
     }
 
     /// Applies `verb` to a key. The wake-up is sent when the state is unlocked.
-    fn change<T>(&self, key: LockKey, verb: impl FnOnce(&mut Change<'_>) -> T) -> T {
+    pub(crate) fn change<T>(&self, key: LockKey, verb: impl FnOnce(&mut Change<'_>) -> T) -> T {
         let (found, hand_off) = self.state.lock().change(key, verb);
         if let Some((listener, wake_up)) = hand_off {
             listener.on_wake_up(wake_up);

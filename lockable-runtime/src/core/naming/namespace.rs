@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::core::types::error::{LockError, LockErrorKind};
 use crate::core::types::key::LockKey;
 use crate::core::types::permit::member;
-#[cfg(any(feature = "redis", lockable_internals, test))]
 use crate::core::types::{id::ProcessId, owner::Origin, permit::PermitsKey, slot::Slot, tag::tag};
 
 /// What the names begin with of companion keys, of the channels of wake-ups, and of the keys of probes.
@@ -70,11 +69,6 @@ impl Namespace {
 }
 
 /// The names.
-#[cfg(any(feature = "redis", lockable_internals, test))]
-#[cfg_attr(
-    not(any(feature = "redis", test)),
-    expect(dead_code, reason = "in memory there are none")
-)]
 impl Namespace {
     /// A namespace within this one that no one else uses, for a probe that leaves nothing behind.
     pub(crate) fn of_probe(&self, origin: Origin) -> Self {
@@ -122,7 +116,6 @@ impl Namespace {
 }
 
 /// The kind of channels on which wake-ups are published.
-#[cfg(feature = "redis")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channels {
     /// Each process has one, on the whole server.
@@ -131,7 +124,6 @@ pub(crate) enum Channels {
     Sharded,
 }
 
-#[cfg(feature = "redis")]
 impl Channels {
     /// Where the wake-ups of that process are published, for the locks of the slot.
     pub(crate) fn of_wake_ups(self, namespace: &Namespace, origin: Origin, slot: Slot) -> String {
@@ -172,18 +164,15 @@ impl Display for Namespace {
 
 /// The name of a key that belongs to a lock, in parts: commands are written without joining them
 /// first.
-#[cfg(any(feature = "redis", lockable_internals, test))]
 #[derive(Clone, Copy)]
 pub(crate) struct Companion<'a>([&'a str; 4]);
 
-#[cfg(any(feature = "redis", lockable_internals, test))]
 impl<'a> Companion<'a> {
     pub(crate) fn parts(self) -> [&'a str; 4] {
         self.0
     }
 }
 
-#[cfg(any(feature = "redis", lockable_internals, test))]
 impl Display for Companion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts().into_iter().try_for_each(|part| f.write_str(part))

@@ -17,10 +17,8 @@ thread_local! {
 }
 
 /// A seeded run of this thread, which ends with this.
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "the simulation needs Redis' times"))]
 pub(crate) struct Seeded(());
 
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "the simulation needs Redis' times"))]
 impl Seeded {
     /// From now on, until this is dropped, randomness on this thread follows from the seed.
     pub(crate) fn start(seed: u64) -> Self {

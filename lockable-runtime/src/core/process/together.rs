@@ -40,7 +40,6 @@ pub(crate) async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) ->
 ///
 /// Each attempt begins a pause after the one before it, or once one has failed. When one succeeds, the others are
 /// dropped.
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no addresses"))]
 pub(crate) async fn first_success<T, E, P: Future<Output = ()>>(
     attempts: impl ExactSizeIterator<Item = impl Future<Output = Result<T, E>>>,
     pause: impl Fn() -> P,

@@ -11,7 +11,6 @@ pub(crate) fn is_shown(c: char) -> bool {
 }
 
 /// The text with each character written out that is not shown as it is.
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only servers name others"))]
 pub(crate) fn escaped(text: &str) -> String {
     let written =
         |c: char| if is_shown(c) { c.to_string() } else { c.escape_default().to_string() };

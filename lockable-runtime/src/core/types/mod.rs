@@ -22,7 +22,6 @@ pub(crate) mod remedy;
 pub(crate) mod reporting;
 pub(crate) mod secret;
 pub(crate) mod slot;
-#[cfg(any(feature = "redis", lockable_internals, test))]
 pub(crate) mod tag;
 pub(crate) mod ticket;
 pub(crate) mod token;

@@ -80,10 +80,6 @@ impl Ttl {
     }
 
     /// How long a queue is kept after a waiter last joined it, or asked again.
-    #[cfg_attr(
-        not(any(feature = "redis", test)),
-        expect(dead_code, reason = "in memory it has no end")
-    )]
     pub(crate) fn queue_life(self) -> Duration {
         Duration::from_millis(self.0.saturating_mul(3).clamp(30_000, LONGEST))
     }

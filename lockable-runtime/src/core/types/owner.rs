@@ -33,7 +33,6 @@ impl OwnerToken {
     }
 
     /// How its holder releases the lock.
-    #[cfg(feature = "redis")]
     pub(crate) fn released_by(&self) -> ReleasedBy {
         let is_command = self.0.as_bytes().get(ORIGIN_DIGITS) == Some(&b'-');
         if is_command { ReleasedBy::Command } else { ReleasedBy::Script }
@@ -114,7 +113,6 @@ impl Origin {
     }
 
     /// The origin of a token that this crate made.
-    #[cfg(any(feature = "redis", test))]
     pub(crate) fn of(owner: &OwnerToken) -> Option<Self> {
         let (origin, _) = owner.as_ref().split_once('.')?;
         u64::from_str_radix(origin, 16).ok().map(Self)
@@ -142,7 +140,6 @@ pub(crate) enum ReleasedBy {
     Script,
     /// By a command that deletes the lock if it has this owner token and no waiter has marked it. Only such a token is
     /// ever marked.
-    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "only Redis has the command"))]
     Command,
 }
 
@@ -190,7 +187,6 @@ impl LockValue {
     }
 
     /// Whether there is nothing, as under a key that was deleted before it was read.
-    #[cfg(feature = "redis")]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -201,7 +197,6 @@ impl LockValue {
     }
 
     /// How long the lock lasts whose key lasts for that long: one that is kept for its waiters, without their second.
-    #[cfg(feature = "redis")]
     pub(crate) fn lasts(&self, rest: Duration) -> Duration {
         let parts = TokenParts::parse(self.text());
         let is_for_waiters = parts.is_some_and(|parts| parts.mark == Some(Mark::KeptForWaiters));
@@ -245,7 +240,6 @@ pub(crate) struct TokenParts<'a> {
 }
 
 /// For so much longer a lock stays taken after its minimum hold, while calls wait for it.
-#[cfg(feature = "redis")]
 const FOR_WAITERS: Duration = Duration::from_secs(1);
 
 /// What is in front of the owner token of a lock that no process has.
@@ -343,7 +337,6 @@ impl<'a> TokenParts<'a> {
 }
 
 /// Whether a lock with this value is done: a `once` call ended well, and left it taken.
-#[cfg(any(feature = "redis", test))]
 pub(crate) fn is_done(value: &[u8]) -> bool {
     let is_kept = matches!(value, [b'~' | b'=', ..]);
     let text = is_kept.then(|| std::str::from_utf8(value).ok()).flatten();

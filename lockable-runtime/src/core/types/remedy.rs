@@ -43,7 +43,6 @@ impl Advice {
 }
 
 /// What to do first, of several.
-#[cfg(feature = "redis")]
 pub(crate) fn first<'a>(advices: impl IntoIterator<Item = &'a Advice>) -> Advice {
     advices.into_iter().find(|advice| !advice.is_empty()).cloned().unwrap_or_default()
 }

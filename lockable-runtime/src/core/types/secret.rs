@@ -148,7 +148,6 @@ impl<T: Send + 'static> Secret<T> {
     }
 }
 
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory asks for none"))]
 impl<T: Send + 'static> Secret<T> {
     /// The paths of its files; empty where it is in none.
     pub(crate) fn paths(&self) -> &str {

@@ -5,7 +5,6 @@
 use crate::core::types::key::LockKey;
 
 /// How many hash slots a cluster has; a single server hashes nothing, and is used alike.
-#[cfg(any(feature = "redis", lockable_internals, test))]
 pub(crate) const SLOTS: usize = COUNT as usize;
 pub(crate) const COUNT: u16 = 16_384;
 
@@ -27,22 +26,18 @@ impl Slot {
     }
 
     /// The slot of that number; a number that no slot has counts on from the first one.
-    #[cfg(feature = "redis")]
     pub(crate) fn new(number: u16) -> Self {
         Self(number % COUNT)
     }
 
-    #[cfg(feature = "redis")]
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         (0..COUNT).map(Self)
     }
 
-    #[cfg(feature = "redis")]
     pub(crate) fn number(self) -> u16 {
         self.0
     }
 
-    #[cfg(any(feature = "redis", lockable_internals, test))]
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }

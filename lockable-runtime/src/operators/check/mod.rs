@@ -113,13 +113,11 @@ impl Report {
     }
 
     /// Puts the findings of another report in, each with that address.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no nodes"))]
     pub(crate) fn take_in(&mut self, other: Self, address: &str) {
         self.add(other.findings.into_iter().map(|finding| finding.at(address)));
     }
 
     /// The findings so far are about the server at the report's address, where it has one.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no address"))]
     pub(crate) fn locate(&mut self) {
         for finding in &mut self.findings {
             finding.address.clone_from(&self.address);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::endpoint::Endpoint;
-use crate::core::backend::Epoch;
 use crate::core::backend::Reply;
+use crate::core::backend::epochs::Epoch;
 
 /// Says where a server is.
 pub(crate) trait Finder: Send + Sync {

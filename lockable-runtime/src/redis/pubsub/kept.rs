@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::subscription::{Broken, Subscription};
-use crate::core::backend::Epoch;
 use crate::core::backend::Fault;
+use crate::core::backend::epochs::Epoch;
 use crate::core::process::clock::timer_on;
 use crate::core::types::random::random;
 use crate::redis::connect::opener::{Opener, Target};

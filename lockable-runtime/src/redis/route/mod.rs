@@ -20,7 +20,8 @@ use super::topology::connections::Connections;
 use super::topology::server::Server;
 use super::wire::connection::Connection;
 use super::wire::meaning::{Failed, Meaning};
-use crate::core::backend::{Epoch, Fault, Release};
+use crate::core::backend::epochs::Epoch;
+use crate::core::backend::{Fault, Release};
 use crate::core::types::error::LockErrorKind;
 use crate::core::types::slot::Slot;
 

@@ -4,7 +4,6 @@ use super::*;
 use crate::core::locker::{Locker, LockerBuilder};
 use crate::core::types::credentials::Credentials;
 use crate::core::types::error::LockErrorKind;
-#[cfg(feature = "redis")]
 use crate::redis::Address;
 
 fn own(url: &str) -> Result<(Values, String), LockError> {
@@ -71,13 +70,11 @@ const KINDS: [&str; 4] =
     ["memory://", "redis://host", "redis-sentinel://host/mm", "redis+unix:///s"];
 
 /// All that reads a URL and its settings.
-#[cfg(feature = "redis")]
 fn all_read(url: &str) -> String {
     let (values, url) = own(url).unwrap();
     format!("{values:?} {:?}", Address::parse(&url))
 }
 
-#[cfg(feature = "redis")]
 #[test]
 fn no_accepted_setting_is_ignored() {
     for url in KINDS {

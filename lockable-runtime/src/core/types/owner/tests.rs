@@ -103,7 +103,6 @@ fn a_long_value_is_known_by_its_beginning() {
     assert!(!beginning.is_of(&LockValue::new(vec![b'y'; 5_000])));
 }
 
-#[cfg(feature = "redis")]
 #[test]
 fn a_lock_that_is_kept_for_waiters_ends_a_second_earlier() {
     let lasts = |owner: &str| {

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::Memory;
-use super::state::{Counting, StoredKey};
 use crate::core::backend::{AcquireReply, Attempt, Release};
+use crate::core::memory::Memory;
+use crate::core::memory::state::{Counting, StoredKey};
 use crate::core::process::clock::{Moment, tokio_time};
 use crate::core::types::key::LockKey;
 use crate::core::types::permit::PermitsKey;
