@@ -72,7 +72,7 @@ impl Locker {
     ///
     /// # The least rights
     /// These lines allow everything that a locker ever does. Replace the names and passwords by yours, `disLock:`
-    /// by your prefix, and `lockable` by your [`namespace`](LockerBuilder::namespace).
+    /// by your prefix, and `lockable` by your [`namespace`](crate::LockerBuilder::namespace).
     ///
     #[doc = include_str!("../../acl.md")]
     ///

@@ -1,25 +1,42 @@
 //! The contract of a store: what the core needs of it, and nothing that an operator needs.
 //!
-//! A new store is a type with these verbs, and a line in `open.rs`. The ten verbs of a [`Backend`] change and read locks:
+//! A store is a type with the ten verbs of a [`Backend`] and the methods of an [`Environment`], and an arm in `open.rs`.
+//! `tests/contract/fixture/stub_store.rs` is the smallest one.
 //!
 //! | verb | what the store does |
 //! |---|---|
-//! | [`try_acquire`](Backend::try_acquire) | gives a free lock to an attempt, with one fencing token; else changes nothing |
-//! | [`enqueue`](Backend::enqueue) | the same if it is the attempt's turn, with several fencing tokens; else puts the attempt at the end of the queue, once |
-//! | [`leave`](Backend::leave) | takes the attempt out of the queue, and releases its lock if that is reserved for it |
-//! | [`release`](Backend::release) | frees the lock, or leaves it taken for the rest of the minimum hold; reserves a free one for the first in the queue, for its [`reservation`](Attempt::reservation), and sends it a [`WakeUp`] |
-//! | [`release_to`](Backend::release_to) | the same, after it has put another attempt at the end of the queue; if that is the only one, it is granted the lock |
-//! | [`renew`](Backend::renew) | lets locks last for a TTL from now on, or only says who has them |
-//! | [`transfer`](Backend::transfer) | gives a lock to another owner token |
-//! | [`count_fence`](Backend::count_fence) | gives away one more fencing token |
-//! | [`inspect`](Backend::inspect) | reads who has a lock |
-//! | [`is_any_taken`](Backend::is_any_taken) | reads whether one of several locks is taken |
+//! | [`try_acquire`](Backend::try_acquire) | gives a lock that is free, or the attempt's own, to the attempt, with one fencing token; it looks at no queue |
+//! | [`enqueue`](Backend::enqueue) | grants a lock that is reserved for the attempt, or free with no one before it in the queue, for the whole TTL, with the fencing tokens of a turn ([`Reserved::turn`]); hands a free lock off to the first in the queue, if that is another; otherwise puts the attempt at the end of the queue, once |
+//! | [`leave`](Backend::leave) | takes the attempt out of the queue, and hands its lock off if it has one, whatever its minimum hold is |
+//! | [`release`](Backend::release) | frees the lock, or leaves it taken for [`min_hold.rest`](Attempt::min_hold), and for a second longer while attempts are queued; a lock that is free then is handed off |
+//! | [`release_to`](Backend::release_to) | first puts another attempt at the end of the queue, in the same step; if that is the first there, it is granted the lock. It is queued even if the first attempt is not the holder. If it has the lock already, it is granted that |
+//! | [`renew`](Backend::renew) | lets each lock last for a TTL from now, never shorter; without a TTL it only says whether the attempt has it |
+//! | [`transfer`](Backend::transfer) | gives the lock of one owner token to another, for its whole TTL; says that it is held if the other one has it already |
+//! | [`count_fence`](Backend::count_fence) | gives away one more fencing token, whether the lock is held or not |
+//! | [`inspect`](Backend::inspect) | reads what has a lock: an owner token, with `~` in front of one that a minimum hold leaves taken, or data of another library |
+//! | [`is_any_taken`](Backend::is_any_taken) | reads whether anything is under one of several keys |
 //!
-//! The methods of an [`Environment`] are what it runs on: its name and identity, its clock with timers, where tasks run,
-//! and where to report [`Events`]. The others have an answer for a store without servers and connections.
+//! To hand a lock off is to reserve it for the first in the queue whose process listens, for
+//! [`reservation`](Attempt::reservation), and to send that a [`WakeUp`]. A store that can send none may leave the lock free.
+//!
+//! # Rules for every verb
+//! - Right before a request that can make an attempt the holder is sent, the store calls [`Attempt::mark_sent`], or, for a
+//!   renewal, has it called by [`Renewal::new`]. Otherwise no deadline runs, and what was granted late is not released.
+//! - [`Grant::answered`] takes the moment that `mark_sent` returned for `try_acquire`, which may be repeated and counts from
+//!   the first request; and the moment of this request for all others.
+//! - An attempt that [`is_withdrawn`](Attempt::is_withdrawn) is not queued any more.
+//! - Where another holder is found, [`Attempt::mark_busy`] gets the value that was found, so that the error says what it is.
+//! - Where the effect of a request is unknown, the answer is a [`Fault`], and never that the lock is absent. A fault with
+//!   [`proves_absence`](Fault::proves_absence) says that nothing was done. One that is not
+//!   [`Unavailable`](crate::LockErrorKind::Unavailable) ends all calls that wait.
+//! - A released attempt is never granted again: its owner token is not used for another acquisition.
 //!
 //! An attempt with a [`local_permit`](Attempt::local_permit) wants any of the locks of
-//! [`members`](crate::core::types::permit::LocalPermit::members), which have one queue: a store may refuse it.
+//! [`members`](crate::core::types::permit::LocalPermit::members), which have one queue. A store may refuse it, in each verb,
+//! by a fault of the kind [`Refused`](crate::LockErrorKind::Refused).
+//!
+//! The clock of [`now`](Environment::now) is that of this process, never that of a server: it does not go back, and runs on
+//! while the machine is suspended.
 
 use std::any::Any;
 use std::future::{Future, ready};
@@ -54,12 +71,14 @@ pub(crate) use grant::{Grant, Reserved};
 ///
 /// # Contract
 /// - At most one attempt is granted a key at any time of the backend's own clock.
-/// - A grant ends when it is released, or `ttl` after it was made, whichever is first.
+/// - A grant ends when it is released, or `ttl` after it was made or last renewed, whichever is first.
 /// - The same attempt, asked again while it is granted, is granted again: verbs may be repeated.
-/// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data.
+/// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data: a counter that is gone
+///   starts at the time of the store in microseconds.
 /// - `renew` moves the end of a grant only forwards, and makes nothing that is not there.
 /// - `transfer` gives a lock to the other attempt only if this one has it, and fencing tokens stay as they are.
-/// - `release` of an attempt that is not the holder changes nothing. Before the end of its `min_hold`,
+/// - `release` of an attempt that is not the holder changes no lock. The guard, the turn, the background and operators
+///   call it; it proves the right by the owner token. Before the end of its `min_hold`,
 ///   it leaves the lock taken until then, by no holder who could renew it.
 /// - A key that holds anything but a lock is left as it is.
 ///
@@ -112,7 +131,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// Identity of the store: equal for two backends if they reach the same one, as far as can be known.
     fn store(&self) -> &str;
 
-    /// The time on the clock that this backend's leases are measured by.
+    /// The time on the clock of this process that leases are measured by.
     fn now(&self) -> Moment;
 
     /// A timer that goes with [`now`](Environment::now).
@@ -130,7 +149,8 @@ pub(crate) trait Environment: Send + Sync + 'static {
     }
 
     /// Reports to this from now on what happens to connections, to renewed locks and to holders, where the backend
-    /// learns of that, and the wake-ups of the attempts of that origin; the first one stays.
+    /// learns of that, and the wake-ups of the attempts of that origin. Each locker calls it once; a store that several lockers
+    /// share keeps them all.
     fn report_to(&self, origin: Origin, events: Weak<dyn Events>);
 
     /// Which of the backend's servers has these locks: the renewals of one server go together.
