@@ -1,6 +1,6 @@
 //! A simulation of the client: whole processes, in one thread and in no time, and the same for the same seed.
 //!
-//! In each seed, three processes call for the same locks. All of a call is real, from `locker/acquire` down to the
+//! In each seed, three processes call for the same locks. All of a call is real, from `core/acquire` down to the
 //! contract of a backend: lines, turns, releases in the background, renewals, leases, bodies; so are the
 //! stores in memory. Simulated is what lies between:
 //!
