@@ -243,6 +243,7 @@ mod tests {
         assert_eq!(user_info("redis://a%40b@host/"), Some("a%40b"));
         assert_eq!(without_user("redis://a%40b@h:1/0"), "redis://h:1/0");
         assert_eq!(without_user("redis://h:1/0"), "redis://h:1/0");
+        assert_eq!(without_user("redis://app:se@cret@h:1"), "redis://h:1");
         assert_eq!(decoded("a%40b%zz%4"), "a@b%zz%4");
         let url = "redis-sentinel://s1,s2/main?prefix=x&sentinel_user=w%40b";
         assert_eq!(setting(url, "sentinel_user"), Some("w%40b"));

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lockable_runtime::check::{Code, Finding, Report, Severity};
 use lockable_runtime::{Locker, LockerBuilder};
-use lockable_tests::{Proxy, Server, ServerBuilder, Tls, cluster, wait};
+use lockable_tests::{Proxy, Server, ServerBuilder, Tls, clock, cluster, wait};
 
 use crate::events;
 use crate::support::{HELLO_3, LIMIT, LONG, ample, connect_ample, patient, server_and_proxy};
@@ -297,11 +297,26 @@ async fn a_proxy_without_resp3_makes_calls_poll() {
 }
 
 #[tokio::test]
+async fn a_clock_that_differs_is_noted() {
+    if !clock::can_be_set() {
+        return;
+    }
+    let server = sound().clock().start();
+    server.set_clock_back(Duration::from_secs(7_200));
+    let report = check(&server.url()).await;
+    let finding = only(&report, Code::ClockDiffers);
+    assert!(finding.severity() == Severity::Info && report.is_ok(), "{report}");
+    assert!(report.clock_difference() > Some(Duration::from_secs(7_000)), "{report}");
+}
+
+#[tokio::test]
 async fn unconfirmed_replicas_warn_and_a_replica_is_an_error() {
     let (primary, replica, other) = (sound().start(), sound().start(), sound().start());
     replica.admin().follow(primary.addr());
     let report = check(&primary.url()).await;
     assert_eq!(codes(&report), [Code::UnconfirmedReplication], "{report}");
+    let advice = only(&report, Code::UnconfirmedReplication).advice();
+    assert!(advice.contains("second replica"), "{report}");
     let admin = primary.admin();
     admin.command::<()>(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
     let good = async |count: u64| {

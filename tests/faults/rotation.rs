@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockable_runtime::check::{Code, Severity};
+use lockable_runtime::check::{Code, Finding, Severity};
 use lockable_runtime::{Credentials, LockErrorKind, Pem};
 use lockable_tests::{Peer, Sentinels, Server, Tls};
 use rstest::rstest;
@@ -176,6 +176,19 @@ async fn a_broken_file_is_named(
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Once in the life of the process, whatever number of connections and lockers has it; a check has the same words.
+#[tokio::test]
+async fn a_certificate_among_several_is_named_by_its_number() {
+    let (ending, lasting) = (Tls::ending(13 * DAY), Tls::generate());
+    let server = Server::builder().tls(&ending).start();
+    let both = Pem::new(lasting.ca_pem() + "\n" + &ending.ca_pem());
+    let locker = ample(&server.tls_url()).root_certificate(both).connect().await.unwrap();
+    let report = locker.check().await;
+    let ends = report.findings().filter(|finding| finding.code() == Code::CertificateEnds);
+    let messages: Vec<_> = ends.map(Finding::message).collect();
+    assert_eq!(messages.len(), 1, "{report}");
+    assert!(messages[0].contains(" 2 of 2 "), "{report}");
+}
+
 #[tokio::test]
 async fn a_certificate_that_ends_soon_is_a_warning() {
     events::listen();

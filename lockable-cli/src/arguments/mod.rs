@@ -210,6 +210,17 @@ mod tests {
     }
 
     #[test]
+    fn a_command_has_a_third_of_its_lease_to_end_and_five_seconds_at_most() {
+        let after = |line: &str| match parse(line.split(' ').map(OsString::from)).map(|it| it.verb)
+        {
+            Ok(Verb::Run(run)) => Some(run.kill_after().as_secs()),
+            _ => None,
+        };
+        assert_eq!(after("lockable run --key k --expire 1h -- true"), Some(5));
+        assert_eq!(after("lockable run --key k --expire 6s -- true"), Some(2));
+    }
+
+    #[test]
     fn each_time_that_looks_like_milliseconds_is_doubted() {
         for line in [
             "ls --watch=60000",

@@ -135,6 +135,8 @@ fn a_pattern_names_no_hold_that_could_be_taken_away() {
     assert_eq!(code, 2);
     assert!(why.contains("lockable ls --json 'order:*' > held.json; then: "), "{why}");
     assert!(why.ends_with("lockable release --ids held.json --force\n"), "{why}");
+    let one = ["release", "order:*", "--id", &id(&server, "order:1"), "--yes"];
+    assert_eq!(with(&server.url(), &one).0, 2, "an id is of one lock");
     assert!(server.admin().get("disLock:order:1").is_some());
 }
 

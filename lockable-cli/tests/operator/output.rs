@@ -120,6 +120,8 @@ fn a_holder_without_a_connection_is_not_connected() {
     let row: Vec<_> = row.into_iter().map(str::trim).collect();
     assert_eq!(row[..3], ["order:7", "gone", "not connected"], "{said}");
     assert_eq!(row[4].trim(), "no end");
+    let (_, listed) = json(&server.url(), &["ls"]);
+    assert_eq!(listed["process"]["connected"], false);
 }
 
 #[test]
@@ -137,6 +139,14 @@ fn a_check_ends_with_one_where_something_is_wrong() {
     server.kill();
     let (code, said, _) = with(&url, &["check"]);
     assert!(code == 1 && said.contains("not ok"), "{said}");
+    assert_eq!(with(&url, &["check", "--strict"]).0, 1);
+}
+
+#[test]
+fn a_message_about_a_free_lock_shows_no_settings_of_the_url() {
+    let server = Server::start();
+    let (code, _, why) = with(&format!("{}?prefix=shop:", server.url()), &["show", "a"]);
+    assert!(code == 3 && !why.contains('?') && !why.contains("prefix="), "{why}");
 }
 
 #[test]

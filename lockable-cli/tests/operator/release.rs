@@ -187,6 +187,7 @@ fn a_lock_that_stays_is_an_object_with_its_hold() {
     assert_eq!((code, &error["error"], &error["id"]), (4, &"not-released".into(), &id.into()));
     assert_eq!((&error["name"], &error["key"]), (&"x".into(), &"disLock:x".into()));
     assert!(error["remaining_ms"].as_u64().is_some_and(|rest| rest <= 60_000));
+    assert!(error["renewed"].is_null(), "{error}");
 }
 
 /// A path may be any bytes.

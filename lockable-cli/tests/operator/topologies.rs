@@ -66,6 +66,7 @@ fn one_node_of_several_is_refused_with_the_clusters_url() {
         assert_eq!((code, said.as_str()), (69, ""), "{why}");
         assert!(why.contains("one node of a cluster"), "{why}");
         assert!(why.contains(&format!("write `redis-cluster://{}`", node.addr())), "{why}");
+        assert_eq!(why.lines().count(), 1, "{why}");
     }
 }
 

@@ -137,6 +137,33 @@ fn errors_that_cannot_be_written_change_no_code() {
     let code = |command: &mut Command| command.stderr(full()).status().unwrap().code();
     assert_eq!(code(lockable(&server.url()).args(["show", "free"])), Some(3));
     assert_eq!(code(&mut run(&server.url(), &[], "setsid sleep 60 & exit 7")), Some(7));
+    server.admin().set("disLock:a", "another");
+    let listing = lockable(&server.url()).arg("ls").stdout(full()).status().unwrap();
+    assert_eq!(listing.code(), Some(125), "its output is lost");
+}
+
+/// Goal: a command is not ended at the end of its first lease.
+#[test]
+fn a_command_outlives_its_first_lease() {
+    let server = Server::start();
+    let options = ["--expire", "6s", "--kill-after", "500ms"];
+    let running = Running::of(run(&server.url(), &options, "echo $$; read line; true"), 1);
+    let (admin, mut last, mut renewals) = (server.admin(), i64::MAX, 0);
+    // Each third of a lease one.
+    wait::until(LIMIT, || {
+        let rest = admin.command::<i64>(&["PTTL", "disLock:job"]);
+        renewals += u32::from(rest > last);
+        last = rest;
+        renewals > 3
+    });
+    assert!(running.is_alive());
+    assert_eq!(running.end().0, Some(0));
+}
+
+#[test]
+fn a_prefix_may_be_empty() {
+    let server = Server::start();
+    assert_eq!(outcome(&mut run(&server.url(), &["--prefix", ""], "true")).0, 0);
 }
 
 #[test]
@@ -151,6 +178,8 @@ fn a_command_has_the_input_and_knows_its_lock() {
     let words: Vec<_> = rest.split_whitespace().collect();
     assert_eq!(words[..2], ["job", "me"]);
     assert!(words[2].parse::<u64>().is_ok());
+    let mut command = run(&server.url(), &[], "echo $LOCKABLE_REQUEST_ID");
+    assert_eq!(outcome(command.env("LOCKABLE_REQUEST_ID", "outer")).1, "outer\n");
 }
 
 #[test]
@@ -171,6 +200,10 @@ fn a_command_runs_under_several_locks() {
     assert_eq!((code, said.as_str()), (75, ""));
     assert!(why.contains("lock `b`") && why.contains("lockable show"), "{why}");
     assert_eq!(server.admin().get("disLock:a"), None);
+    server.admin().del("disLock:b");
+    server.admin().set("disLock:a", "another");
+    let (code, _, why) = both(script);
+    assert!(code == 75 && why.contains("lock `a`") && why.ends_with("lockable show a\n"), "{why}");
 }
 
 /// What reads the command's output ends when it has read all of it, as the `tee` of a script that logs. It has half a

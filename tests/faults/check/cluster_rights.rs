@@ -64,6 +64,10 @@ async fn what_a_reader_of_a_cluster_lacks_is_one_line() {
     let line = "do this, on each of these servers: `ACL SETUSER blinded +getrange +lrange`";
     assert!(report.to_string().ends_with(line), "{report}");
     assert_eq!(report.findings().count(), 4, "{report}");
+    for server in cluster.servers() {
+        let at = format!("at {}: the user `blinded` lacks the right", server.addr());
+        assert_eq!(report.to_string().matches(&at).count(), 2, "{report}");
+    }
 }
 
 #[tokio::test]

@@ -131,7 +131,21 @@ async fn each_right_that_a_reader_lacks_is_named() {
         let report = check_as(&server, &user, Role::Reader).await;
         assert_eq!(missing(&report), [right], "{report}");
         assert_eq!(report.findings().count(), 1, "{report}");
+        let is_of_a_column =
+            ["+dbsize", "+time", "+client|list", "+pubsub|numsub"].contains(&right);
+        let severity = if is_of_a_column { Severity::Info } else { Severity::Error };
+        assert_eq!(report.worst(), Some(severity), "{report}");
     }
+}
+
+#[tokio::test]
+async fn a_missing_right_hides_no_other_failure() {
+    let server = sound().config("maxmemory", "1").start();
+    set_user([&server], acl_line(), "app", &["+evalsha"]);
+    let report = check(&server.url_with("app", "secret", 0)).await;
+    assert_eq!(missing(&report), ["+evalsha"], "{report}");
+    let failed = only(&report, Code::OperationFailed);
+    assert_eq!(failed.subject(), Some("acquiring a lock"), "{report}");
 }
 
 #[tokio::test]

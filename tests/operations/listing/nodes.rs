@@ -96,3 +96,15 @@ async fn a_process_has_one_line_for_all_nodes() {
     assert_eq!(connections.len(), 1);
     assert!(connections[0] >= 3, "{connections:?}");
 }
+
+#[tokio::test]
+async fn the_keys_of_all_nodes_are_counted() {
+    let cluster = Cluster::builder().replicas(0).start();
+    let locker = connect(&cluster.url()).await;
+    let mut held = Vec::new();
+    for number in 0..60 {
+        held.push(locker.lock(format!("{number}")).acquire().await.unwrap());
+    }
+    let sizes = cluster.first_masters().map(|it| it.admin().command::<u64>(&["DBSIZE"]));
+    assert_eq!(locker.admin().count().await.unwrap(), sizes.sum::<u64>());
+}

@@ -85,6 +85,10 @@ async fn a_value_of_any_size_and_form_is_a_lock() {
         // A listing reads the beginning, which says who it is.
         assert_eq!(alone, lock.holder().id(), "{name}");
     }
+    for name in ["long", "bytes"] {
+        let pause = operator.force_pause(&found[name], Duration::from_secs(60), "tried").await;
+        assert_eq!(pause.unwrap_err().kind(), LockErrorKind::InvalidOption, "{name}");
+    }
     let whole = operator.holder("long").await.unwrap().unwrap();
     admin.command::<()>(&["APPEND", "disLock:long", "x"]);
     assert_eq!(operator.force_release(&whole, "tried").await.unwrap(), Forced::Changed);

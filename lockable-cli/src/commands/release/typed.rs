@@ -56,6 +56,8 @@ mod tests {
         let plain = "lockable release order:7 --id 3fa91c02 --force";
         assert_eq!(offered("release order:7"), plain);
         assert_eq!(offered("release order:7 --force --id 3fa91c02"), plain);
+        let as_typed = "lockable release order:7 --id=3fa91c02 --force";
+        assert_eq!(offered("release order:7 --id=3fa91c02"), as_typed);
         assert_eq!(offered("release -- -k"), "lockable release --id 3fa91c02 --force -- -k");
     }
 }

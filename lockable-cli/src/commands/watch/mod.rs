@@ -56,3 +56,16 @@ const SHORTEST: Duration = Duration::from_millis(100);
 
 /// What takes longer is no work of the server's.
 const LONGEST: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_server_rests_for_four_times_as_long_as_a_look_took() {
+        let [tenth, second] = [100, 1_000].map(Duration::from_millis);
+        assert_eq!(pause_after(Duration::ZERO, tenth), tenth);
+        assert_eq!(pause_after(second, tenth), 4 * second);
+        assert_eq!(pause_after(60 * second, tenth), LONGEST);
+    }
+}

@@ -52,3 +52,16 @@ impl<T: Into<Cow<'static, str>>> From<T> for Advice {
         Self { text: text.into(), remedy: None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_that_has_advice_gives_it() {
+        let (none, one) = (Advice::default(), Advice::from("mend it"));
+        let other = Advice::from("another");
+        assert_eq!(first([&none, &one, &other]).text, "mend it");
+        assert!(first([&none]).is_empty() && first([]).is_empty());
+    }
+}

@@ -369,6 +369,20 @@ mod tests {
         }
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_of_another_library_is_not_waited_for() {
+        let context = Arc::new(BackendContext::in_memory());
+        let admin = Admin::new(Arc::clone(&context), String::new(), Namespace::default());
+        let owner = OwnerToken::received("another");
+        let attempt = Attempt::owned(LockKey::from_static("k"), Ttl::MAX, owner);
+        context.backend.try_acquire(Arc::new(attempt)).await.unwrap();
+        let held = admin.holder("k").await.unwrap().unwrap();
+        let begun = tokio_time();
+        let asked = admin.revoke(&held, "why", Duration::from_secs(60)).await;
+        assert!(matches!(asked, Ok(Revoked::NotListening { .. })), "{asked:?}");
+        assert!(tokio_time().since(begun).is_zero());
+    }
+
     #[test]
     fn bounds() {
         fn check<T: Send + Sync + Unpin + 'static>() {}

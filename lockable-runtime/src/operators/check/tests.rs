@@ -64,3 +64,15 @@ fn findings_of_a_group_say_where() {
          warning [sentinels-disagree]: sentinels-disagree it is; do this: repair it"
     );
 }
+
+#[test]
+fn rights_with_one_effect_are_one_line() {
+    let lacks =
+        |rule: &str| finding(Severity::Error, Code::MissingRight).granting("app", rule, "no lock");
+    let mut report = Report::new("redis://host:6379/0");
+    report.add([lacks("+set"), lacks("+get")]);
+    let text = report.to_string();
+    assert_eq!(text.matches("ACL SETUSER").count(), 1, "{text}");
+    assert_eq!(text.matches("lacks the rights `+get +set`: no lock").count(), 1, "{text}");
+    assert_eq!(text.lines().count(), 3, "{text}");
+}

@@ -164,6 +164,8 @@ mod tests {
         let note = [(Severity::Info, Code::OneAddress)];
         assert_eq!(found(&[seed("10.0.0.9:1", cluster(TWO))]), note, "an address");
         assert_eq!(found(&[seed("nodes.example:1", cluster(TWO))]), []);
+        let pair = cluster(&[&["10.0.0.1:1", "10.0.0.2:1"]]);
+        assert_eq!(found(&[seed("10.0.0.1:1", pair)]), note, "its replica is another node");
         let named: &[&[&str]] = &[&["a:1"], &["b:1"]];
         assert_eq!(found(&[seed("b:7", cluster(named))]), note, "the host of a node");
         assert_eq!(found(&[seed("10.0.0.1:1", cluster(&[&["10.0.0.1:1"]]))]), [], "one node");
@@ -179,6 +181,8 @@ mod tests {
         part[0].ranges = vec![8..=8_191];
         let of_most_known = [seed("a:1", part.clone()), seed("b:1", whole.clone())];
         assert_eq!(found(&of_most_known), []);
+        let two_know_less = [part.clone(), part.clone(), whole.clone()].map(|it| seed("a:1", it));
+        assert_eq!(found(&two_know_less), [], "most slots count before most nodes");
         let seeds = [seed("a:1", part.clone()), seed("b:1", part)];
         assert_eq!(found(&seeds), [(Severity::Error, Code::SlotsUncovered)]);
         let findings = findings(&seeds, of_most(&seeds));
