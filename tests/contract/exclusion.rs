@@ -66,8 +66,10 @@ async fn a_busy_try_leaves_the_holders_lease_alone(store: &Store) {
 
 async fn keys_that_resemble_each_other_are_different_locks(store: &Store) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let keys =
-        ["a", "A", "aa", "a:", ":a", "{a}", "{a}:", "a ", "a\n", "a%3A", "*", "?", "ä", "ａ"];
+    let keys = [
+        "a", "A", "aa", "a:", ":a", "{a}", "{a}:", "a ", "a\n", "a\r", "a\0", "a%3A", "*", "?",
+        "ä", "a\u{308}", "ａ", "🦀", "a'", "a\"", "a]]", "[[a", "a\\",
+    ];
     let mut held = Vec::new();
     for key in keys {
         held.push(locker.lock(key).acquire().await.unwrap());

@@ -53,9 +53,9 @@ const LISTENING: usize = 2;
 /// The number of locks in each sequence.
 const KEYS: usize = 3;
 
-/// The names of a sequence: one with a hash tag, one without, and one with what separates the parts of a message.
+/// The names of a sequence: one with a hash tag, one without, and one with what ends a part of a message, or a text of Lua.
 fn keys(seed: u32) -> [String; KEYS] {
-    [format!("{{a{seed}}}:k"), format!("b{seed}"), format!("c \n{seed}")]
+    [format!("{{a{seed}}}:k"), format!("b{seed}"), format!("c \n\r\0'\"]]--é{seed}")]
 }
 
 /// Panics at the first step that differs: so the steps that are printed are the shortest start of the

@@ -5,7 +5,7 @@ mod refusals;
 
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, Locker, LockerBuilder};
+use lockable_runtime::{LockError, LockGuard, Locker, LockerBuilder};
 use lockable_tests::sections::is_clean;
 use lockable_tests::{Answer, Cue, Proxy, Server, StubNodes, wait};
 use tokio::task::JoinSet;
@@ -167,6 +167,21 @@ async fn a_ticket_without_its_replica_is_not_made() {
     let failed = guard.into_ticket(LONG).await.unwrap_err();
     assert!(failed.error().is_unavailable(), "{failed}");
     drop(failed);
+    freed(&pair.primary).await;
+    pair.replica.resume();
+    is_clean(&pair.primary).await;
+}
+
+#[tokio::test]
+async fn a_redemption_without_its_replica_starts_no_body() {
+    let pair = Pair::start();
+    let locker = pair.connect().await;
+    let ticket = locker.lock("k").acquire().await.unwrap().into_ticket(LONG).await.unwrap();
+    pair.replica.pause();
+    let body = async { panic!("its lock may be lost") };
+    let ran: Result<(), LockError> = locker.redeem(ticket).run(body).await;
+    let error = ran.unwrap_err();
+    assert!(error.is_unavailable(), "{error}");
     freed(&pair.primary).await;
     pair.replica.resume();
     is_clean(&pair.primary).await;
