@@ -1,7 +1,7 @@
 //! The contract of a store: what the core needs of it, and nothing that an operator needs.
 //!
 //! A store is a type with the ten verbs of a [`Backend`] and the methods of an [`Environment`], and an arm in `open.rs`.
-//! `tests/contract/fixture/stub_store.rs` is the smallest one.
+//! `tests/contract/fixture/stub_store.rs` is the smallest one. See "Why does a store have two contracts?" in DESIGN.md.
 //!
 //! | verb | what the store does |
 //! |---|---|
