@@ -266,8 +266,8 @@ mod tests {
         assert_eq!(attempt.sent_at(), Some(Moment::from_nanos(5)));
     }
 
-    /// Else one call is in the queue twice. The time for which a lock is reserved is a part of the entry, and less than a second
-    /// where the first lease is.
+    /// Else one call is in the queue twice. The time for which a lock is reserved is a part of the entry, and less than a
+    /// second where the first lease is.
     #[test]
     fn an_attempt_keeps_its_entry_for_a_longer_lease() {
         let [short, long] = [500, 60_000].map(Duration::from_millis);

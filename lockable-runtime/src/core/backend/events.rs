@@ -6,8 +6,8 @@ use crate::core::types::owner::OwnerToken;
 use crate::core::types::reason::Reason;
 use crate::core::types::slot::Slot;
 
-/// A message of a release: this lock is reserved for this waiter for a moment. It grants nothing: the waiter queries, and the
-/// answer does.
+/// A message of a release: this lock is reserved for this waiter for a moment. It grants nothing: the waiter
+/// queries, and the answer does.
 ///
 /// See "Why does a message grant nothing?" in DESIGN.md.
 #[derive(Clone, PartialEq, Eq)]

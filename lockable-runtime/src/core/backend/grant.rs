@@ -1,7 +1,7 @@
 //! What makes a holder: an answer to a request of its own process, and nothing else.
 //!
-//! A [`Lease`](crate::core::lease::Lease) is made of a [`Grant`] alone, and a grant of an answer: in the few places that read one. A
-//! message is neither.
+//! A [`Lease`](crate::core::lease::Lease) is made of a [`Grant`] alone, and a grant of an answer: in the few places that
+//! read one. A message is neither.
 //!
 //! See "On which code does safety rest, and why can the rest not break it?" in DESIGN.md.
 

@@ -24,8 +24,10 @@
 //!   renewal, has it called by [`Renewal::new`]. Otherwise no deadline runs, and what was granted late is not released.
 //! - [`Grant::answered`] takes the moment that `mark_sent` returned for `try_acquire`, which may be repeated and counts from
 //!   the first request; and the moment of this request for all others.
-//! - An attempt that [`is_withdrawn`](Attempt::is_withdrawn) is not queued any more.
-//! - Where another holder is found, [`Attempt::mark_busy`] gets the value that was found, so that the error says what it is.
+//! - An attempt that [`is_withdrawn`](Attempt::is_withdrawn) when its request is sent is not queued any more: a store whose
+//!   verbs are done at once never meets that.
+//! - Where a pause, a ticket or a minimum hold is found, [`Attempt::mark_busy`] gets its value; otherwise the error of a busy
+//!   lock does not say what has it.
 //! - Where the effect of a request is unknown, the answer is a [`Fault`], and never that the lock is absent. A fault with
 //!   [`proves_absence`](Fault::proves_absence) says that nothing was done. One that is not
 //!   [`Unavailable`](crate::LockErrorKind::Unavailable) ends all calls that wait.
@@ -73,8 +75,8 @@ pub(crate) use grant::{Grant, Reserved};
 /// - At most one attempt is granted a key at any time of the backend's own clock.
 /// - A grant ends when it is released, or `ttl` after it was made or last renewed, whichever is first.
 /// - The same attempt, asked again while it is granted, is granted again: verbs may be repeated.
-/// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data: a counter that is gone
-///   starts at the time of the store in microseconds.
+/// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data: a counter that is
+///   gone starts above the last one, as at the time in microseconds.
 /// - `renew` moves the end of a grant only forwards, and makes nothing that is not there.
 /// - `transfer` gives a lock to the other attempt only if this one has it, and fencing tokens stay as they are.
 /// - `release` of an attempt that is not the holder changes no lock. The guard, the turn, the background and operators
@@ -149,8 +151,8 @@ pub(crate) trait Environment: Send + Sync + 'static {
     }
 
     /// Reports to this from now on what happens to connections, to renewed locks and to holders, where the backend
-    /// learns of that, and the wake-ups of the attempts of that origin. Each locker calls it once; a store that several lockers
-    /// share keeps them all.
+    /// learns of that, and the wake-ups of the attempts of that origin. Each locker calls it once; a store that several
+    /// lockers share keeps them all.
     fn report_to(&self, origin: Origin, events: Weak<dyn Events>);
 
     /// Which of the backend's servers has these locks: the renewals of one server go together.

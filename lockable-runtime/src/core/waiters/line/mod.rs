@@ -4,9 +4,9 @@
 //! call and keeps one entry in the queue of Redis. A reply that grants it makes a turn, and the first call gets that. When
 //! its body has ended, the turn is passed to the next call without a request, as often as the grant allows; then it is
 //! released, and the same step puts the line's next attempt at the end of the queue. The line queries when it is new, when
-//! a wake-up says that the lock is reserved for it, and every [`RECHECK_INTERVAL`], because a wake-up may be lost, and a waiter
-//! of another process may have died with a lock that was reserved for it. A query may
-//! be answered after its attempt was given up: until then the attempt is a leftover, and what it is granted is released.
+//! a wake-up says that the lock is reserved for it, and every [`RECHECK_INTERVAL`], because a wake-up may be lost, and a
+//! waiter of another process may have died with a lock that was reserved for it. A query may be answered after its attempt
+//! was given up: until then the attempt is a leftover, and what it is granted is released.
 //!
 //! It is pure: events come in with the moment of now, and [`Actions`] go out. An attempt is one of these:
 //!
@@ -160,8 +160,8 @@ impl<C> Line<C> {
         Some(entry.query(&self.waiting))
     }
 
-    /// A wake-up says that the lock is reserved for this attempt, so the line queries: anyone may have sent it, and the answer says
-    /// what is true. While that query is under way, other wake-ups start none.
+    /// A wake-up says that the lock is reserved for this attempt, so the line queries: anyone may have sent it, and
+    /// the answer says what is true. While that query is under way, other wake-ups start none.
     pub(crate) fn woken(&mut self, owner: &OwnerToken) -> Actions<C> {
         let is_woken = |entry: &mut QueueEntry| entry.attempt.owner == *owner && entry.wake();
         let entry = self.entry.as_mut().and_then(|entry| is_woken(entry).then_some(entry));

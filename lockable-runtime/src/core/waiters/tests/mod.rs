@@ -78,7 +78,7 @@ async fn a_released_turn_leaves_nothing() {
     assert!(!is_held(&waiters).await && !has_line(&waiters));
 }
 
-/// Its grant comes with the answer to the release: the line queries no query.
+/// Its grant comes with the answer to the release: the line sends no query.
 #[tokio::test(start_paused = true)]
 async fn a_release_serves_the_next_call_at_once() {
     const RESERVED: u64 = 17;

@@ -85,7 +85,7 @@ impl Case {
         self.line.joined(waiter, LastReply::Nothing, Behind::Try(DEADLINE), self.now);
     }
 
-    /// The line queries about this attempt, or about the one it has a place for.
+    /// The line queries about this attempt, or about the one that is queued.
     fn queries(&mut self, new: &Arc<Attempt>) -> Arc<Attempt> {
         self.line.due = None;
         self.line.came_due(|_| Arc::clone(new)).unwrap()
