@@ -682,6 +682,6 @@ pub mod __internals {
     pub use crate::core::memory::MemoryStore;
     pub use crate::open::StubStore;
     pub use crate::testing::internals::{
-        GrantTo, Place, VerbAttempt, Verbs, WakeUpOf, fence_counter,
+        GrantTo, Place, VerbAttempt, Verbs, WakeUpOf, fence_counter, ticket_at,
     };
 }

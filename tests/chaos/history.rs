@@ -13,6 +13,8 @@ pub(crate) struct History {
     /// When a process heard that it had lost a lock.
     pub(crate) losses: Vec<u64>,
     pub(crate) effects: Vec<Effect>,
+    pub(crate) done: Vec<Done>,
+    pub(crate) redemptions: Vec<Redemption>,
     pub(crate) faults: Vec<Fault>,
     /// When each process that is there no more ended.
     pub(crate) gone: BTreeMap<u32, u64>,
@@ -74,6 +76,23 @@ pub(crate) struct Effect {
     pub(crate) is_held: bool,
 }
 
+/// `done KEY TOKEN AT UNTIL`: a run ended well, and no other may begin from its answer until then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) key: String,
+    pub(crate) token: u64,
+    pub(crate) at: u64,
+    pub(crate) until: u64,
+}
+
+/// `redeemed KEY TOKEN AT`: a process took over the lock of a ticket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Redemption {
+    pub(crate) key: String,
+    pub(crate) token: u64,
+    pub(crate) at: u64,
+}
+
 /// `fault KIND BEGIN END FELT LOST`: something was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -131,6 +150,8 @@ impl History {
             ["part", rest @ ..] => self.parts.push(wait(rest)?),
             ["lost", at] => self.losses.push(at.parse().ok()?),
             ["effect", rest @ ..] => self.effects.push(effect(rest)?),
+            ["done", rest @ ..] => self.done.push(done(rest)?),
+            ["redeemed", rest @ ..] => self.redemptions.push(redemption(rest)?),
             ["fault", rest @ ..] => self.faults.push(fault(rest)?),
             ["gone", pid, at] => drop(self.gone.insert(pid.parse().ok()?, at.parse().ok()?)),
             ["sample", rest @ ..] => self.samples.push(sample(rest)?),
@@ -171,6 +192,7 @@ impl History {
             *waits = merged.into_values().collect();
         }
         self.beliefs.sort_by_key(|belief| belief.at);
+        self.redemptions.sort_by_key(|redemption| redemption.at);
         self.samples.sort_by_key(|sample| sample.at);
         self.faults.sort_by_key(|fault| fault.begin);
         self
@@ -217,6 +239,21 @@ fn effect(words: &[&str]) -> Option<Effect> {
         at: at.parse().ok()?,
         is_held: *belief == "held",
     })
+}
+
+fn done(words: &[&str]) -> Option<Done> {
+    let [key, token, at, until] = words else { return None };
+    Some(Done {
+        key: (*key).to_owned(),
+        token: token.parse().ok()?,
+        at: at.parse().ok()?,
+        until: until.parse().ok()?,
+    })
+}
+
+fn redemption(words: &[&str]) -> Option<Redemption> {
+    let [key, token, at] = words else { return None };
+    Some(Redemption { key: (*key).to_owned(), token: token.parse().ok()?, at: at.parse().ok()? })
 }
 
 fn fault(words: &[&str]) -> Option<Fault> {

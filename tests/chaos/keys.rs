@@ -8,3 +8,6 @@ pub(crate) const QUIET: [&str; 8] =
     ["{q}1", "{q}2", "{q}3", "{q}4", "{q}5", "{q}6", "{q}7", "{q}8"];
 
 pub(crate) const PERMITS: &str = "p";
+
+/// What leaders campaign for.
+pub(crate) const LEADER: &str = "leader";

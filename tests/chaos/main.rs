@@ -1,9 +1,10 @@
 //! Processes that lock, while everything around them fails, and what must hold all the same.
 //!
-//! Four processes work on two dozen locks: two runtimes, sync callers, and `lockable run`. A nemesis stops, kills, cuts and
-//! restarts what they need, as its seed says. Everything is written down, and a checker judges the history: no two
-//! holders at once but where the documentation says so, tokens that rise, waiters that are served. `cargo xtask chaos`
-//! runs it for minutes; CONTRIBUTING.md says when.
+//! Four processes work on two dozen locks: two runtimes, sync callers, and `lockable run`. They hold locks, permits and
+//! sets, make runs that are not repeated, lead, and pass locks on in tickets. A nemesis stops, kills, cuts and restarts
+//! what they need, as its seed says. Everything is written down, and a checker judges the history: no two holders at
+//! once but where the documentation says so, tokens that rise, waiters that are served. `cargo xtask chaos` runs it for
+//! minutes; CONTRIBUTING.md says when.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -76,10 +76,11 @@ impl fmt::Display for Report {
         let (name, seconds, server) = (topology.name(), length.as_secs(), &self.server);
         writeln!(formatter, "{name} on {server}, {seconds} s, seed {seed}: {}", self.faults())?;
         let Verdict { losses, passes, hand_offs, outside, excused, .. } = &self.verdict;
+        let Verdict { runs, redemptions, terms, .. } = &self.verdict;
         writeln!(
             formatter,
-            "{losses} losses, {passes} passes, {hand_offs} hand-offs; {outside} % outside of windows, \
-             {excused} overlaps in them"
+            "{losses} losses, {passes} passes, {hand_offs} hand-offs, {runs} runs done, {redemptions} \
+             redemptions, {terms} terms; {outside} % outside of windows, {excused} overlaps in them"
         )?;
         for violation in &self.verdict.violations {
             writeln!(formatter, "VIOLATION: {violation}")?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lockable_tests::{Cluster, Dice, Proxy, Sentinels, Server};
 
 use crate::address::Address;
-use crate::keys::{KEYS, PERMITS, QUIET};
+use crate::keys::{KEYS, LEADER, PERMITS, QUIET};
 use crate::nemesis;
 use crate::record::Record;
 use crate::settings::{Settings, Topology};
@@ -144,9 +144,9 @@ pub(crate) fn time(server: &Server) -> u64 {
     seconds * 1_000_000 + micros
 }
 
-/// The locks as the servers have them.
+/// The locks as the servers have them, but for those that are taken without a holder: done, or in a ticket.
 pub(crate) static LOCKS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let keys = KEYS.into_iter().chain(QUIET).map(str::to_owned);
+    let keys = KEYS.into_iter().chain(QUIET).chain([LEADER]).map(str::to_owned);
     let permits = (1..=3).map(|number| format!("{{{PERMITS}}}#{number}"));
     keys.chain(permits).map(|key| &*format!("disLock:{key}").leak()).collect()
 });

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::core::backend::{
     AcquireReply, Attempt, Backend, Enqueued, Events, Fault, Grant, Remaining, Renewal, WakeUp,
 };
+use crate::core::locker::Locker;
 use crate::core::naming::namespace::Namespace;
 use crate::core::process::clock::Moment;
 use crate::core::request_id::RequestId;
@@ -21,6 +22,7 @@ use crate::core::types::owner::{Origin, OwnerToken, ReleasedBy};
 use crate::core::types::permit::{LocalNumber, LocalPermit, PermitsKey};
 use crate::core::types::random::random;
 use crate::core::types::slot::Slot;
+use crate::core::types::ticket::Ticket;
 use crate::open::open;
 
 /// The verbs of the backend at a URL, as one process has them, to be compared with those of another
@@ -73,6 +75,12 @@ fn grant_to(attempt: &VerbAttempt, grant: &Grant) -> GrantTo {
 pub fn fence_counter(key: &str) -> Result<String, LockError> {
     let slot = Slot::of(&LockKey::prefixed("", key)?);
     Ok(Namespace::default().fence(slot).to_string())
+}
+
+/// A ticket as this locker would have made it, where each process has a proxy of its own in front of one store.
+#[must_use]
+pub fn ticket_at(locker: &Locker, ticket: Ticket) -> Ticket {
+    ticket.at(locker.context().backend.store())
 }
 
 impl VerbAttempt {

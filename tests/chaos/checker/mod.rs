@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use crate::history::{Effect, Fault, History, Hold, Sample, Size, Wait};
+use crate::keys::LEADER;
 
 mod beliefs;
+mod repetitions;
 mod windows;
 
 #[cfg(test)]
@@ -29,6 +31,11 @@ pub(crate) struct Verdict {
     pub(crate) passes: usize,
     /// Consecutive holds of a lock by two processes.
     pub(crate) hand_offs: usize,
+    /// Runs that were left done.
+    pub(crate) runs: usize,
+    pub(crate) redemptions: usize,
+    /// Terms of leaders.
+    pub(crate) terms: usize,
     /// The part of the run in which no two may believe in a lock at once, in percent.
     pub(crate) outside: u64,
 }
@@ -39,20 +46,26 @@ pub(crate) fn judge(history: &History) -> Verdict {
     let mut verdict = Verdict {
         holds: history.holds.len(),
         losses: history.losses.len(),
+        runs: history.done.len(),
+        redemptions: history.redemptions.len(),
+        terms: history.holds.iter().filter(|hold| hold.key.ends_with(LEADER)).count(),
         outside: windows.percent_outside(history.span),
         ..Verdict::default()
     };
     for fault in &history.faults {
         *verdict.faults.entry(fault.kind.clone()).or_default() += 1;
     }
+    let redeemed = history.redemptions.iter().map(|redemption| redemption.token).collect();
     for holds in by_key(&history.holds, |hold| &hold.key).values() {
-        verdict.take_turns(holds, &windows);
+        verdict.take_turns(holds, &windows, &redeemed);
     }
     for effects in by_key(&history.effects, |effect| &effect.key).values() {
         verdict.take_effects(effects, &windows);
     }
     verdict.take_late_polls(&history.holds);
     verdict.violations.extend(beliefs::unfounded(history, &windows));
+    verdict.violations.extend(repetitions::of_runs(history, &windows));
+    verdict.violations.extend(repetitions::of_tickets(history, &windows));
     let ended = history.ended.iter();
     verdict.violations.extend(ended.map(|pid| format!("process {pid} ended by itself")));
     let waits = by_key(&history.waits, |wait| &wait.key);
@@ -85,8 +98,14 @@ impl Verdict {
     pub(crate) fn shortfalls(&self, kinds: &[&str]) -> Vec<String> {
         let count = |kind: &&str| self.faults.get(*kind).copied().unwrap_or_default();
         let counts = kinds.iter().map(|kind| (*kind, count(kind)));
-        let others =
-            [("losses", self.losses), ("passes", self.passes), ("hand-offs", self.hand_offs)];
+        let others = [
+            ("losses", self.losses),
+            ("passes", self.passes),
+            ("hand-offs", self.hand_offs),
+            ("runs", self.runs),
+            ("redemptions", self.redemptions),
+            ("terms", self.terms),
+        ];
         let all = others.into_iter().chain(counts);
         let mut short: Vec<_> = all.filter(|(_, count)| *count < FEWEST).collect();
         short.sort_unstable();
@@ -103,7 +122,7 @@ impl Verdict {
     }
 
     /// Holds of one lock, in the order of their beginnings.
-    fn take_turns(&mut self, holds: &[&Hold], windows: &Windows<'_>) {
+    fn take_turns(&mut self, holds: &[&Hold], windows: &Windows<'_>, redeemed: &BTreeSet<u64>) {
         let mut former: Option<&Hold> = None;
         let mut inside: Option<&Hold> = None;
         let mut tokens = BTreeSet::new();
@@ -119,7 +138,8 @@ impl Verdict {
                     self.violate(format_args!("the token went back: {former:?}, then {hold:?}"));
                 }
             }
-            if !tokens.insert(hold.token) {
+            // A redeemed ticket has the token of the hold before.
+            if !tokens.insert(hold.token) && !redeemed.contains(&hold.token) {
                 self.violate(format_args!("two holds have one token: {hold:?}"));
             }
             former = Some(hold);

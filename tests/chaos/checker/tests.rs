@@ -131,6 +131,30 @@ fn two_holds_with_one_token_are_found_in_a_window_too() {
 }
 
 #[test]
+fn a_run_that_is_repeated_is_found() {
+    let done = format!("done k 5 {} {}", at(11), at(100));
+    let with = |begin| [hold(1, 5, 0, 10), done.clone(), hold(2, 6, begin, 110)];
+    assert_found(&with(99), "a run was repeated");
+    assert_eq!(violations(&with(101)), [""; 0]);
+    let window = |lost| fault("restart", 20, 30, lost);
+    assert_eq!(violations(&[&with(99)[..], &[window("5")]].concat()), [""; 0]);
+    assert_found(&[&with(99)[..], &[window("4")]].concat(), "a run was repeated");
+}
+
+#[test]
+fn a_ticket_that_is_redeemed_twice_is_found() {
+    let redeemed = |moment| format!("redeemed k 5 {}", at(moment));
+    let passed = [hold(1, 5, 0, 10), redeemed(11), hold(2, 5, 11, 20)];
+    assert_eq!(violations(&passed), [""; 0]);
+    let twice = [&passed[..], &[redeemed(30)]].concat();
+    assert_found(&twice, "a ticket was redeemed twice");
+    assert_eq!(violations(&[&twice[..], &[fault("failover", 25, 28, "5")]].concat()), [""; 0]);
+    // Its first holder must have ended.
+    let lines = [hold(1, 5, 0, 10), redeemed(8), hold(2, 5, 9, 20)];
+    assert_found(&lines, "two held one lock");
+}
+
+#[test]
 fn a_resource_that_goes_back_is_found_in_a_window_too() {
     let window = fault("restart", 0, 10, "9");
     let lines = [effect(6, 1, 0, "held"), effect(5, 2, 1, "over"), window];
@@ -214,7 +238,9 @@ fn a_run_with_too_little_in_it_is_named() {
     history.read(&format!("span {} {}", at(0), at(2_000)));
     let verdict = judge(&history.merged());
     let short = verdict.shortfalls(&["cut", "stop"]);
-    assert_eq!(short, ["0 hand-offs", "0 losses", "0 passes", "0 stop"]);
+    let calls =
+        ["0 hand-offs", "0 losses", "0 passes", "0 redemptions", "0 runs", "0 stop", "0 terms"];
+    assert_eq!(short, calls);
 }
 
 #[test]

@@ -47,7 +47,35 @@ pub(crate) enum Kind {
     Lock,
     Permit,
     Set,
+    /// A run that is not repeated for a while.
+    Once,
+    /// Campaigns.
+    Leader,
+    /// A hold that ends in a ticket.
+    Ticket,
+    /// The hold of a ticket.
+    Redemption,
 }
+
+/// Of sixteen calls.
+const KINDS: [Kind; 16] = [
+    Kind::Lock,
+    Kind::Lock,
+    Kind::Lock,
+    Kind::Lock,
+    Kind::Lock,
+    Kind::Lock,
+    Kind::Permit,
+    Kind::Permit,
+    Kind::Set,
+    Kind::Set,
+    Kind::Once,
+    Kind::Once,
+    Kind::Leader,
+    Kind::Ticket,
+    Kind::Redemption,
+    Kind::Redemption,
+];
 
 impl Call {
     pub(crate) fn of(dice: &mut Dice) -> Self {
@@ -57,7 +85,7 @@ impl Call {
         let key = dice.pick(if is_quiet { &QUIET[..] } else { &KEYS[..] });
         let others: Vec<_> = KEYS.into_iter().filter(|other| *other != key).collect();
         Self {
-            kind: dice.pick(&[Kind::Lock, Kind::Lock, Kind::Lock, Kind::Permit, Kind::Set]),
+            kind: dice.pick(&KINDS),
             key,
             other: dice.pick(&others),
             expire,
@@ -104,7 +132,7 @@ impl Caller {
 
     /// Each poll of the whole call is dated, so that the body knows whether it should have come to it.
     async fn run(&self, call: &Call) -> Result<(), LockError> {
-        let polled = AtomicU64::new(0);
+        let polled = Arc::new(AtomicU64::new(0));
         let mut running = pin!(self.call(call, &polled));
         poll_fn(|context| {
             polled.store(boot_time(), Ordering::Relaxed);
@@ -113,7 +141,7 @@ impl Caller {
         .await
     }
 
-    async fn call(&self, call: &Call, polled: &AtomicU64) -> Result<(), LockError> {
+    async fn call(&self, call: &Call, polled: &Arc<AtomicU64>) -> Result<(), LockError> {
         match (call.kind, call.is_renewed) {
             (Kind::Lock, true) => {
                 let mut waiting = Some(self.waits(call));
@@ -128,6 +156,10 @@ impl Caller {
                 let _parts = self.parts(call);
                 set(self, call, polled).await
             }
+            (Kind::Once, _) => self.run_once(call).await,
+            (Kind::Leader, _) => self.lead(call, polled).await,
+            (Kind::Ticket, _) => self.give(call).await,
+            (Kind::Redemption, _) => self.redeem(call).await,
         }
     }
 
@@ -139,7 +171,7 @@ impl Caller {
         call.keys().map(|key| self.journal.part(&format!("disLock:{key}")))
     }
 
-    async fn stay(&self, leases: &[&Lease], call: &Call, polled: &AtomicU64) {
+    pub(crate) async fn stay(&self, leases: &[&Lease], call: &Call, polled: &AtomicU64) {
         let stay = |lease: &&Lease| Stay::begin(&self.journal, lease);
         let mut stays: Vec<_> = leases.iter().map(stay).collect();
         for round in 0..call.rounds {
@@ -156,7 +188,7 @@ impl Caller {
         self.write_later(&stays, call);
     }
 
-    async fn write(&self, stays: &[Stay]) {
+    pub(crate) async fn write(&self, stays: &[Stay]) {
         for stay in stays {
             let (caller, lease) = (self.clone(), stay.lease().clone());
             let writing = move || caller.resource.write(&caller.journal, &lease);
@@ -222,7 +254,7 @@ pub(crate) fn look(stays: &mut [Stay]) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "bodies that take their time are the subject")]
-async fn pause(millis: u64) {
+pub(crate) async fn pause(millis: u64) {
     sleep(Duration::from_millis(millis)).await;
 }
 

@@ -17,6 +17,7 @@ use lockable_tests::Dice;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
+mod by_hand;
 mod calls;
 mod journal;
 #[path = "../keys.rs"]

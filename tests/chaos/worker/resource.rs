@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockable_runtime::{Lease, fencing};
-use redis::{Client, Cmd, RedisResult};
+use redis::{Client, Cmd, Connection, RedisResult};
 
 use crate::journal::{Journal, boot_time};
 
@@ -28,9 +28,8 @@ impl Resource {
         token: u64,
         is_held: impl FnOnce() -> bool,
     ) {
-        // A stop of the process interrupts it. The same token may be there twice.
-        let mut tries = (0..TRIES).map(|_| self.try_put(key, token)).skip_while(is_interrupted);
-        let place = tries.next().expect("a process is stopped from time to time only");
+        // The same token may be there twice.
+        let place = self.retried(|connection| script(key, token).query(connection));
         let at = boot_time();
         let belief = if is_held() { "held" } else { "over" };
         match place {
@@ -38,17 +37,39 @@ impl Resource {
             Err(error) if error.code() == Some("FENCED") => {
                 write(journal, key, token, 0, at, belief);
             }
-            Err(error) => panic!("nothing disturbs the resource: {error}"),
+            Err(error) => panic!("{UNDISTURBED}: {error}"),
         }
     }
 
-    fn try_put(&self, key: &str, token: u64) -> RedisResult<u64> {
-        let mut connection = self.0.get_connection_with_timeout(Duration::from_secs(30))?;
-        script(key, token).query(&mut connection)
+    /// A message with a ticket, which is delivered twice.
+    pub(crate) fn leave_ticket(&self, text: &str) {
+        let mut push = redis::cmd("LPUSH");
+        push.arg(MESSAGES).arg(text).arg(text);
+        self.retried(|connection| push.exec(connection)).expect(UNDISTURBED);
+    }
+
+    /// The newest message that no call has received.
+    pub(crate) fn take_ticket(&self) -> Option<String> {
+        let mut pop = redis::cmd("LPOP");
+        pop.arg(MESSAGES);
+        self.retried(|connection| pop.query(connection)).expect(UNDISTURBED)
+    }
+
+    /// A stop of the process interrupts what it does.
+    fn retried<T>(&self, request: impl Fn(&mut Connection) -> RedisResult<T>) -> RedisResult<T> {
+        let try_once = |_| {
+            let mut connection = self.0.get_connection_with_timeout(Duration::from_secs(30))?;
+            request(&mut connection)
+        };
+        let mut tries = (0..TRIES).map(try_once).skip_while(is_interrupted);
+        tries.next().expect("a process is stopped from time to time only")
     }
 }
 
-fn is_interrupted(outcome: &RedisResult<u64>) -> bool {
+const MESSAGES: &str = "messages";
+const UNDISTURBED: &str = "nothing disturbs the resource";
+
+fn is_interrupted<T>(outcome: &RedisResult<T>) -> bool {
     outcome.as_ref().is_err_and(redis::RedisError::is_io_error)
 }
 

@@ -117,6 +117,12 @@ impl Ticket {
         self.store == fnv_1a(store.as_bytes().iter())
     }
 
+    /// The same lock, for a process that reaches its store by another name.
+    #[cfg(lockable_internals)]
+    pub(crate) fn at(self, store: &str) -> Self {
+        Self { store: fnv_1a(store.as_bytes().iter()), ..self }
+    }
+
     /// That of the request which acquired the lock.
     pub(crate) fn request_id(&self) -> Option<RequestId> {
         TokenParts::parse(self.holder.as_ref())?.identity.map(RequestId::new)
