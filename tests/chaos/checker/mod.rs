@@ -277,13 +277,14 @@ impl Work {
         Self(begins)
     }
 
-    /// Whether it was that long from one look to another, and calls were served as many as follow in the last part of
-    /// that: a call that waits asks by itself after a second, and what it asks is answered before that of others who
-    /// come later. A machine that stalls serves none.
+    /// Whether it was that long from one look to another, and many calls were served in each half of that: a call that
+    /// waits asks by itself after a second, and what it asks is answered before that of others who come later. A machine
+    /// that stalls, and processes that only begin, serve none.
     fn has_passed(&self, start: &Sample, end: &Sample, time: u64) -> bool {
         let is_before = |moment: u64| self.0.partition_point(|begin| *begin <= moment);
-        let served = is_before(end.at) - is_before(end.at.min(start.at + millis(1_000)));
-        end.at - start.at > millis(time) && served >= MANY
+        let are_many = |from: u64, to: u64| is_before(to) - is_before(from) >= MANY;
+        let middle = start.at.midpoint(end.at);
+        end.at - start.at > millis(time) && are_many(start.at, middle) && are_many(middle, end.at)
     }
 }
 
