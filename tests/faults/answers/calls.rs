@@ -60,6 +60,24 @@ async fn run_all() {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
+/// Goal: the replies behind a garbled one may be those to other requests, so no call gets them.
+/// Method: the connections of the call and of the background are counted by their first command.
+#[tokio::test]
+async fn no_call_uses_the_connection_of_a_garbled_answer() {
+    let (server, (key, _)) = (Server::start(), fresh("left"));
+    let stub_nodes = StubNodes::of_one_slot_each(&server);
+    let locker = ample(&stub_nodes.url_of(0)).prefix("").connect().await.unwrap();
+    let connections = || stub_nodes.count(0, &Cue::of(["HELLO"]));
+    drop(locker.lock(&key).acquire().await.unwrap());
+    wait::until_async(LIMIT, async || server.admin().get(&key).is_none()).await;
+    let before = connections();
+    let set = Cue::of(["SET"]).about(&key).times(1);
+    stub_nodes.answer(0, set, Answer::Garbled(Garble::Text));
+    assert!(locker.lock(&key).try_acquire().await.unwrap_err().is_unavailable());
+    locker.lock(&key).acquire().await.unwrap().release().await.unwrap();
+    assert!(connections() > before);
+}
+
 /// Most of them wait.
 const AT_ONCE: usize = 12;
 

@@ -85,12 +85,14 @@ async fn renewed(admin: &Admin, count: usize) {
     wait::until_async(LIMIT, async || admin.command_calls("pexpire") >= wanted).await;
 }
 
+/// Method: a new connection checks both leases together, and from then on both are due at the same time.
 #[tokio::test]
 async fn a_refused_renewal_ends_its_own_lease_alone() {
     let (server, locker) = app().await;
-    let (others, lost) = (hold(&locker, "renewed", KEPT).await, hold(&locker, "lost", LEASE).await);
+    let (others, lost) = (hold(&locker, "renewed", KEPT).await, hold(&locker, "lost", KEPT).await);
     let rules = ["ACL", "SETUSER", "app", "resetkeys", "~disLock:renewed", "~lockable:*"];
     server.admin().command::<()>(&rules);
+    server.admin().command::<u64>(&["CLIENT", "KILL", "USER", "app"]);
     assert_refused(&wait::ends(lost.lease().lost()).await);
     sections::renewed(&others).await;
     others.release().await.unwrap();
