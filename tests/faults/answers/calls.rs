@@ -10,7 +10,7 @@ use std::task::Poll;
 
 use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::{Admin, Answer, Cue, Garble, StubNodes, wait};
+use lockable_tests::{Admin, Answer, Cue, Garble, Server, StubNodes, wait};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 
