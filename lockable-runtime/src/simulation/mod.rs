@@ -67,6 +67,7 @@ mod slot_owners;
 mod subscription;
 mod summary;
 mod trial;
+mod user;
 mod worker;
 mod world;
 

@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use super::call::{Call, Form};
 use super::held::Held;
-use super::keys::{KEYS, known, lock_key, permits_key};
+use super::keys::{KEYS, lock_key, permits_key};
 use super::life::sleep;
 use super::process::Process;
-use super::rules::Hold;
-use super::world::World;
+use super::user::User;
 use crate::core::acquire::{Acquirer, Tried};
 use crate::core::hold::guard::LockGuard;
 use crate::core::hold::run::{GrantCell, Run, completed, refuse_start};
@@ -22,7 +21,7 @@ use crate::core::lease::Lease;
 use crate::core::process::clock::{tokio_time, within};
 use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;
-use crate::core::types::options::{OnLost, Wait};
+use crate::core::types::options::Wait;
 use crate::core::types::permit::Permits;
 
 /// A call with a wait limit may take longer by this, where nothing fails: by two tries, and by the releases
@@ -155,8 +154,8 @@ impl Worker {
         let leases = G::leases(&grant.lease().await);
         is_renewable
             .store(leases.iter().all(|lease| self.is_long_enough(lease)), Ordering::Relaxed);
-        let users = User::all(self, &leases);
-        User::begins(self, call, &users);
+        let users = self.users(&leases);
+        self.begins(call, &users);
         for _ in 0..call.steps {
             let mut pause = pin!(sleep(self.pause(call)));
             let step = poll_fn(|cx| {
@@ -173,8 +172,8 @@ impl Worker {
         let world = &self.process.world;
         let leases = G::leases(guard.shown());
         let is_renewable = leases.iter().all(|lease| self.is_long_enough(lease));
-        let users = User::all(self, &leases);
-        User::begins(self, call, &users);
+        let users = self.users(&leases);
+        self.begins(call, &users);
         for step in 0..=call.steps {
             if !leases.iter().all(Lease::is_held) {
                 break;
@@ -214,7 +213,7 @@ impl Worker {
         }
         let leases = G::leases(guard.shown());
         let is_renewable = leases.iter().all(|lease| self.is_long_enough(lease));
-        let users = User::all(self, &leases);
+        let users = self.users(&leases);
         users.iter().for_each(User::polled);
         let steps = u32::try_from(call.steps).unwrap();
         sleep(self.pause(call) * steps).await;
@@ -227,6 +226,29 @@ impl Worker {
         match completed {
             Ok(()) => "sync calls completed",
             Err(error) => self.ended(call, is_renewable, &error),
+        }
+    }
+
+    /// One for each of the locks.
+    fn users(&self, leases: &[Lease]) -> Vec<User> {
+        let is_first = |at: usize| leases[..at].iter().all(|lease| lease.key() != leases[at].key());
+        let each = (0..leases.len()).filter(|at| is_first(*at));
+        let user = |at: usize| {
+            let number = self.holds.fetch_add(1, Ordering::Relaxed);
+            User::new(&self.process, self.number, number, leases[at].clone())
+        };
+        each.map(user).collect()
+    }
+
+    /// A call for one lock begins, all at once with its grant: that is none of a server which its process has left.
+    fn begins(&self, call: &Call, users: &[User]) {
+        let (world, epoch) = (&self.process.world, self.process.epoch());
+        let [User { hold, .. }] = users else { return };
+        if epoch > 0 && call.is_of_one() && !world.rules().is_confirmed(&hold.owner, epoch) {
+            let (key, number) = (hold.key, hold.number);
+            world.violation(|_| {
+                format!("{key}: hold {number} begins with a grant of a server that was left")
+            });
         }
     }
 
@@ -280,64 +302,5 @@ fn what(call: &Call) -> &'static str {
         Permits::All(_) => "all permits",
         Permits::OneLock if call.is_of_one() => "locks",
         Permits::OneLock => "several locks",
-    }
-}
-
-/// A call that uses its lock, until this is dropped.
-struct User<'a> {
-    world: &'a World,
-    hold: Hold,
-    lease: Lease,
-}
-
-impl<'a> User<'a> {
-    /// One for each of the locks.
-    fn all(worker: &'a Worker, leases: &[Lease]) -> Vec<Self> {
-        let is_first = |at: usize| leases[..at].iter().all(|lease| lease.key() != leases[at].key());
-        let each = (0..leases.len()).filter(|at| is_first(*at));
-        each.map(|at| Self::new(worker, leases[at].clone())).collect()
-    }
-
-    fn new(worker: &'a Worker, lease: Lease) -> Self {
-        let Worker { number, process, holds, .. } = worker;
-        let world = &*process.world;
-        let hold = Hold {
-            number: holds.fetch_add(1, Ordering::Relaxed),
-            key: known(lease.key()),
-            fence: world.fence(lease.fencing_token().into()),
-            owner: lease.attempt().owner.as_ref().to_owned(),
-        };
-        world.rules().uses(&hold, &lease);
-        world.note(|names| {
-            let (process, owner) = (process.number, names.of(&hold.owner));
-            let Hold { number: hold, key, fence, .. } = hold;
-            format!("p{process} w{number} has {key} as {owner}: hold {hold}, token {fence}")
-        });
-        Self { world, hold, lease }
-    }
-
-    /// A call for one lock begins, all at once with its grant: that is none of a server which its process has left.
-    fn begins(worker: &'a Worker, call: &Call, users: &[Self]) {
-        let (world, epoch) = (&*worker.process.world, worker.process.epoch());
-        let [Self { hold, .. }] = users else { return };
-        if epoch > 0 && call.is_of_one() && !world.rules().is_confirmed(&hold.owner, epoch) {
-            let (key, number) = (hold.key, hold.number);
-            world.violation(|_| {
-                format!("{key}: hold {number} begins with a grant of a server that was left")
-            });
-        }
-    }
-
-    /// A body that may finish without its lock believes in it only while it sees that it is held.
-    fn polled(&self) {
-        if self.lease.on_lost() == OnLost::Cancel || self.lease.is_held() {
-            self.world.polled(&self.hold);
-        }
-    }
-}
-
-impl Drop for User<'_> {
-    fn drop(&mut self) {
-        self.world.rules().done(&self.hold);
     }
 }
