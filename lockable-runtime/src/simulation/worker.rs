@@ -13,6 +13,7 @@ use super::keys::{KEYS, lock_key, permits_key};
 use super::life::sleep;
 use super::process::Process;
 use super::user::User;
+use super::world::World;
 use crate::core::acquire::{Acquirer, Tried};
 use crate::core::hold::guard::LockGuard;
 use crate::core::hold::run::{GrantCell, Run, completed, refuse_start};
@@ -123,7 +124,7 @@ impl Worker {
                 Tried::Granted(guard) => {
                     world.count(what);
                     for lease in guard.each() {
-                        if !lease.is_held() && options.max_hold.is_none() {
+                        if is_over_already(&world, lease) {
                             let key = lease.key();
                             world.violation(|_| format!("{key}: granted when its lease was over"));
                         }
@@ -281,6 +282,12 @@ impl Worker {
         }
         outcome_of(error)
     }
+}
+
+/// Whether a lease is over that is granted: by itself, and not by an operator or its longest hold.
+fn is_over_already(world: &World, lease: &Lease) -> bool {
+    let is_lost = world.rules().is_lost(lease.attempt().owner.as_ref());
+    !is_lost && lease.still_held().is_err_and(|error| error.is_lost())
 }
 
 fn outcome_of(error: &LockError) -> &'static str {
