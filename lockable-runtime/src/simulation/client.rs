@@ -16,7 +16,7 @@ use super::slot_owners::Topology;
 use super::subscription::{PATIENCE, listen};
 use crate::core::backend::{
     AcquireReply, Attempt, Backend, Enqueued, Environment, Events, Fault, Grant, Release, Renewal,
-    Renewed, Reply, Reserved,
+    Renewed, Reply, Reserved, Transferred,
 };
 use crate::core::memory::Memory;
 use crate::core::process::clock::{Moment, tokio_time, within};
@@ -248,7 +248,7 @@ impl Backend for Client {
         })
     }
 
-    fn transfer(&self, _: Arc<Attempt>, _: Arc<Attempt>) -> Reply<Renewed> {
+    fn transfer(&self, _: Arc<Attempt>, _: Arc<Attempt>) -> Reply<Transferred> {
         unreachable!("no call of the simulation passes a lock on by a ticket")
     }
 

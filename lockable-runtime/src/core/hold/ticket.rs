@@ -109,7 +109,7 @@ impl LockGuard {
         let slot = held.slot;
         let answer =
             context.request(slot, context.backend.transfer(held, Arc::clone(&attempt))).await;
-        let releaser = self.passed(answer)?;
+        let releaser = self.passed(answer.map(|answer| answer.found))?;
         Ok(Passed { attempt, releaser, stays: false })
     }
 
