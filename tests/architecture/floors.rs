@@ -7,8 +7,8 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("", "guide simulation testing open operators redis findings core"),
     (
         "simulation",
-        "mod summary trial worker order faults in_parts client subscription process connection world news \
-         server rules held call life history mix slot_owners keys dice panics nodes",
+        "mod summary trial campaign worker user order faults in_parts client subscription process connection ticket_rules \
+         world news server rules tickets held call life history mix slot_owners keys dice panics nodes",
     ),
     ("operators", "mod locker serde admin redis memory contract check selection"),
     ("findings", "mod code grant"),

@@ -14,7 +14,7 @@ use super::{Redis, fault};
 use crate::core::backend::epochs::Epoch;
 use crate::core::backend::{
     AcquireReply, Attempt, Backend, Enqueued, Environment as _, Fault, Grant, Release, Remaining,
-    Renewal, Renewed, Reply,
+    Renewal, Renewed, Reply, Transferred,
 };
 use crate::core::process::clock::boot_time;
 use crate::core::types::key::LockKey;
@@ -101,14 +101,15 @@ impl Backend for Redis {
         })
     }
 
-    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Transferred> {
         let router = self.router.clone();
         Box::pin(async move {
-            let found = router.run(from.slot, &Transfer { from: &from, to: &to }).await?.found;
+            let transfer = Transfer { from: &from, to: &to };
+            let Ran { found, epoch, .. } = router.run(from.slot, &transfer).await?;
             if found == Renewed::Held && router.confirms() {
                 Box::pin(router.confirm(to)).await?;
             }
-            Ok(found)
+            Ok(Transferred { found, epoch })
         })
     }
 

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::dice::Dice;
-use super::keys::{GATE, KEYS, ONCE, PERMITS, permits_key};
+use super::keys::{GATE, KEYS, ONCE, PERMITS, known, permits_key};
 use super::mix::Mix;
 use crate::core::request_id::RequestId;
 use crate::core::types::options::{Begin, OnLost, Once, Options, Ttl, Wait};
 use crate::core::types::permit::Permits;
+use crate::core::types::ticket::Ticket;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Call {
     /// One lock, several, the gate and all permits, or what the permits are of, where it wants one of them.
     pub(super) keys: Vec<&'static str>,
@@ -22,6 +23,8 @@ pub(super) struct Call {
     pub(super) extends: bool,
     /// A call that ends well leaves its lock done for so long.
     pub(super) kept: Option<Duration>,
+    /// The ticket that has the lock which the call takes over.
+    pub(super) redeems: Option<Ticket>,
     /// The call is dropped after this time.
     pub(super) patience: Option<Duration>,
 }
@@ -37,6 +40,10 @@ pub(super) enum Form {
     Dropped,
     /// A sync body, which nothing stops; its requests run in the background.
     Sync,
+    /// As `lead` does it: a body whenever the campaign is won, until one returns or the call is dropped.
+    Lead,
+    /// A guard, and a ticket that has the lock for this long.
+    Passed(Duration),
 }
 
 const FORMS: [Form; 8] = [
@@ -96,8 +103,49 @@ impl Call {
             steps: if mix.is_crowded && dice.chance(900) { 0 } else { dice.below(6) },
             pause: pause(dice, mix),
             extends: dice.chance(50),
+            redeems: None,
             patience: (form != Form::Sync && dice.chance(mix.cancel)).then(|| patience(dice)),
         }
+    }
+}
+
+/// What some calls do instead, by dice of their own: a seed in which none does is as it was before there was that.
+impl Call {
+    pub(super) fn or_late(self, ticket: Option<Ticket>, late_dice: &mut Dice, mix: &Mix) -> Self {
+        let is_plain = self.is_of_one() && self.options.permits == Permits::OneLock;
+        let may_lead = is_plain && self.form == Form::Body && self.options.once.is_none();
+        let may_pass = self.is_of_one() && self.form == Form::Released && self.kept.is_none();
+        if may_lead && late_dice.chance(mix.leads) {
+            return self.led(late_dice);
+        }
+        let call = if let Some(ticket) = ticket { self.redeeming(ticket) } else { self };
+        if may_pass && late_dice.chance(mix.passes) {
+            let period = Duration::from_millis(50) + late_dice.millis_below(1_500);
+            return Self { form: Form::Passed(period), ..call };
+        }
+        call
+    }
+
+    /// A campaign, which is dropped in the end, if no body resigns before.
+    fn led(mut self, late_dice: &mut Dice) -> Self {
+        self.form = Form::Lead;
+        self.options.wait = Wait::Forever;
+        self.options.renew = true;
+        self.options.on_lost = OnLost::Cancel;
+        self.steps = if late_dice.chance(300) { self.steps } else { u64::MAX };
+        self.pause += Duration::from_millis(1);
+        self.patience = Some(late_dice.millis_below(3_000));
+        self
+    }
+
+    /// For the lock of a ticket, with the other options of this call.
+    fn redeeming(mut self, ticket: Ticket) -> Self {
+        self.keys = vec![known(ticket.key())];
+        self.options.permits = Permits::OneLock;
+        (self.options.once, self.kept) = (None, None);
+        (self.options.wait, self.options.fair) = (Wait::Never, false);
+        self.redeems = Some(ticket);
+        self
     }
 }
 

@@ -10,13 +10,14 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use super::life::sleep;
+use super::nodes::Part;
 use super::process::{Ask, Asked, NoAnswer, Process};
 use super::server::Does;
 use super::slot_owners::Topology;
 use super::subscription::{PATIENCE, listen};
 use crate::core::backend::{
     AcquireReply, Attempt, Backend, Enqueued, Environment, Events, Fault, Grant, Release, Renewal,
-    Renewed, Reply, Reserved,
+    Renewed, Reply, Reserved, Transferred,
 };
 use crate::core::memory::Memory;
 use crate::core::process::clock::{Moment, tokio_time, within};
@@ -34,6 +35,11 @@ impl Ask {
     /// With all keys.
     fn whole(what: &'static str, slot: Slot, does: Does) -> Self {
         Self { what, slot, does, part: None }
+    }
+
+    /// With the key of the lock alone.
+    fn of_lock(what: &'static str, does: Does, attempt: &Attempt) -> Self {
+        Self { what, slot: attempt.slot, does, part: Some(Part::Lock(attempt.key.clone())) }
     }
 }
 
@@ -137,6 +143,26 @@ impl Process {
                 }
             }
             Ok(outcomes)
+        })
+    }
+
+    /// The reply of a store, which the rules know from when the lock changes hands.
+    fn transferred(
+        &self,
+        store: &Arc<Memory>,
+        from: &Arc<Attempt>,
+        to: &Arc<Attempt>,
+    ) -> Reply<Transferred> {
+        to.mark_sent(tokio_time());
+        let (world, from, to) = (Arc::clone(&self.world), Arc::clone(from), Arc::clone(to));
+        let server = usize::from(!Arc::ptr_eq(store, world.store(0)));
+        let reply = store.transfer(sent(&from), sent(&to));
+        Box::pin(async move {
+            let answer = reply.await?;
+            if answer.found == Renewed::Held {
+                world.transferred(server, &from, &to);
+            }
+            Ok(answer)
         })
     }
 
@@ -248,12 +274,24 @@ impl Backend for Client {
         })
     }
 
-    fn transfer(&self, _: Arc<Attempt>, _: Arc<Attempt>) -> Reply<Renewed> {
-        unreachable!("no call of the simulation passes a lock on by a ticket")
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Transferred> {
+        let process = Arc::clone(&self.0);
+        Box::pin(async move {
+            let ask = Ask::of_lock("transfer", Does::Grows, &from);
+            let asked = process.ask(ask, |store| process.transferred(store, &from, &to)).await;
+            let Asked { answer, epoch, .. } = asked.map_err(NoAnswer::fault)?;
+            Ok(Transferred { epoch, ..answer })
+        })
     }
 
-    fn count_fence(&self, _: Arc<Attempt>) -> Reply<u64> {
-        unreachable!("no call of the simulation redeems a ticket")
+    fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64> {
+        let process = Arc::clone(&self.0);
+        Box::pin(async move {
+            let part = Some(Part::Counter(attempt.slot));
+            let ask = Ask { what: "count", slot: attempt.slot, does: Does::Grows, part };
+            let asked = process.ask(ask, |store| store.count_fence(sent(&attempt))).await;
+            asked.map(|asked| asked.answer).map_err(NoAnswer::fault)
+        })
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {

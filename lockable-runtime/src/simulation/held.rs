@@ -8,13 +8,19 @@ use crate::core::acquire::{Acquirer, Tried, acquire, acquire_all};
 use crate::core::hold::grant::Grant;
 use crate::core::hold::guard::LockGuard;
 use crate::core::hold::set::{Leases, LockSet};
+use crate::core::hold::ticket::IntoTicketError;
 use crate::core::lease::Lease;
+use crate::core::locker::request::LockRequest;
 use crate::core::process::clock::tokio_time;
 use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;
 use crate::core::types::options::Options;
+use crate::core::types::ticket::Ticket;
 
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, LockError>> + Send>>;
+
+/// A ticket, or why there is none, and the guard where its lock is as before.
+type Passing = Pin<Box<dyn Future<Output = Result<Ticket, IntoTicketError>> + Send>>;
 
 pub(super) trait Held: Grant {
     fn acquire(
@@ -24,6 +30,12 @@ pub(super) trait Held: Grant {
     ) -> Answer<Tried<Self>>;
 
     fn leases(shown: &Self::Lease) -> Vec<Lease>;
+
+    /// Takes over the lock of a ticket.
+    fn redeem(acquirer: Arc<Acquirer>, ticket: Ticket, options: Options) -> Answer<Self>;
+
+    /// Leaves the lock to a ticket.
+    fn pass(self, period: Duration) -> Passing;
 
     /// Releases it, or leaves it done for this period.
     fn release(self, kept: Option<Duration>) -> Answer<()>;
@@ -41,6 +53,14 @@ impl Held for LockGuard {
 
     fn leases(shown: &Lease) -> Vec<Lease> {
         vec![shown.clone()]
+    }
+
+    fn redeem(acquirer: Arc<Acquirer>, ticket: Ticket, options: Options) -> Answer<Self> {
+        Box::pin(LockRequest::<Ticket>::new(acquirer, Ok(ticket), 0, options).acquire())
+    }
+
+    fn pass(self, period: Duration) -> Passing {
+        Box::pin(self.into_ticket(period))
     }
 
     fn release(self, kept: Option<Duration>) -> Answer<()> {
@@ -62,6 +82,14 @@ impl Held for LockSet {
 
     fn leases(shown: &Leases) -> Vec<Lease> {
         shown.to_vec()
+    }
+
+    fn redeem(_: Arc<Acquirer>, _: Ticket, _: Options) -> Answer<Self> {
+        unreachable!("a ticket has one lock")
+    }
+
+    fn pass(self, _: Duration) -> Passing {
+        unreachable!("a ticket has one lock")
     }
 
     fn release(self, _: Option<Duration>) -> Answer<()> {

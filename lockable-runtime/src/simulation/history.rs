@@ -72,9 +72,9 @@ impl History {
 pub(super) struct Names(BTreeMap<String, usize>);
 
 impl Names {
-    /// With the mark of a lock that stays taken for a minimum hold.
+    /// With the mark of a lock that stays taken for a minimum hold, or that a ticket has.
     pub(super) fn of(&mut self, owner: &str) -> String {
-        let token = owner.trim_start_matches(MARKS);
+        let token = owner.trim_start_matches(MARKS).trim_start_matches(TICKET);
         let next = self.0.len() + 1;
         let number = *self.0.entry(token.to_owned()).or_insert(next);
         format!("{}o{number}", owner.strip_suffix(token).unwrap_or_default())
@@ -88,3 +88,6 @@ impl Names {
 
 /// What is before the owner token of a lock that stays taken for a minimum hold.
 pub(super) const MARKS: [char; 2] = ['~', '='];
+
+/// What is before the owner token of a lock that a ticket has.
+pub(super) const TICKET: char = '@';

@@ -163,6 +163,10 @@ pub(super) struct Mix {
     pub(super) is_crowded: bool,
     /// For how long a call waits for an answer, in milliseconds.
     pub(super) command_deadline: u64,
+    /// A call is a campaign; a guard that would be released becomes a ticket; a call redeems a ticket, where there is one.
+    pub(super) leads: u64,
+    pub(super) passes: u64,
+    pub(super) redeems: u64,
 }
 
 /// A direction on one of the two connections of a process.
@@ -189,7 +193,12 @@ pub(super) enum ConnectionKind {
 }
 
 impl Mix {
-    pub(super) fn draw((kind, topology): (Kind, Topology), dice: &mut Dice) -> Self {
+    /// What came later is drawn from `late_dice`.
+    pub(super) fn draw(
+        (kind, topology): (Kind, Topology),
+        dice: &mut Dice,
+        late_dice: &mut Dice,
+    ) -> Self {
         let is_calm = !kind.has_failures();
         let may_strike = |fault: &Fault| match fault {
             Fault::Flush => kind == Kind::Losing,
@@ -234,6 +243,9 @@ impl Mix {
             workers: if is_crowded { 24 } else { 1 + up_to(dice, 3) },
             is_crowded,
             command_deadline: if is_calm { 1_000 } else { dice.one_of(&[1_000, 300]) },
+            leads: up_to(late_dice, 60),
+            passes: up_to(late_dice, 600),
+            redeems: 50 + late_dice.below(450),
         }
     }
 

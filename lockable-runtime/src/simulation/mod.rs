@@ -13,7 +13,9 @@
 //! 3. The [`mix`] of the seed says what may go wrong: what is under way is slow or lost, connections break or
 //!    are silent, wake-ups are late, lost, doubled or forged, processes stop and are killed, runtimes are blocked, servers stall, refuse requests and lose data,
 //!    operators stop holders and take locks away, calls are dropped.
-//! 4. A [`worker`] makes one call after the other, each with other options, in each way that a lock can be held.
+//! 4. A [`worker`] makes one call after the other, each with other options, in each way that a lock can be held. Some
+//!    are [`campaign`]s, which are dropped after a while, or whose leader resigns. Some leave their lock to a ticket: any
+//!    worker may redeem one of the [`tickets`], again and late, and some are never redeemed.
 //! 5. [`rules`] knows what every seed has to keep. It is asked at each poll of a body under its lock, and at
 //!    each grant of a server. At the end of a [`trial`] it is calm: every call has to end then, and no lock,
 //!    place or work may be left.
@@ -27,10 +29,13 @@
 //! | no body is polled, and no turn passed on, after a message of an operator has arrived | – |
 //! | a body whose lock is deleted stops when its process hears of that | where processes or connections fail |
 //! | a lease that is renewed is not lost; refusals and moves of slots lose none | where something else fails |
+//! | a leader is the only one who shows that it leads, and is elected again after a second at the earliest | for the owner of a lock that a server has lost |
+//! | one worker at most redeems a ticket, and has its fencing token; no other call is granted the lock before | for a ticket that a server has lost, or whose redemption it has lost |
+//! | a lock is a ticket's for as long as that is valid, and no longer | the first half: as above, and where a process may ask a primary that was left |
 //! | calls of a process are served in their order, and no lock is taken for long without a call | where something fails, or slots move |
 //!
 //! Time is tokio's, paused, so it advances when nothing is left to do. Randomness is that of the seed, on this
-//! thread (`core/process/seeded.rs`). Every fiftieth seed runs twice, and has to show the same events.
+//! thread (`core/process/seeded.rs`); campaigns and tickets have dice of their own. Every fiftieth seed runs twice, and has to show the same events.
 //!
 //! `cargo xtask simulate --seeds 100000 --from 1` runs many seeds fast; with one seed it prints all events. A
 //! seed that has shown something is listed in `seeds.txt`, and runs each time.
@@ -46,6 +51,7 @@ use self::summary::Summary;
 use self::trial::Outcome;
 
 mod call;
+mod campaign;
 mod client;
 mod connection;
 pub(crate) mod dice;
@@ -66,7 +72,10 @@ mod server;
 mod slot_owners;
 mod subscription;
 mod summary;
+mod ticket_rules;
+mod tickets;
 mod trial;
+mod user;
 mod worker;
 mod world;
 

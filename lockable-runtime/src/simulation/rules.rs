@@ -7,7 +7,9 @@ use super::call::Call;
 use super::history::MARKS;
 use super::keys::permits_key;
 use super::mix::{Kind, Mix};
+use super::tickets::is_ticket;
 use crate::core::lease::Lease;
+use crate::core::locker::lead::Leadership;
 use crate::core::process::clock::{Moment, tokio_time};
 
 /// A body under its lock.
@@ -56,6 +58,15 @@ pub(super) struct Rules {
     given_up: BTreeSet<String>,
     /// How many calls each process makes for a lock.
     calls: BTreeMap<Line, usize>,
+    /// The last leaders, by the numbers of their campaigns.
+    leaders: BTreeMap<u64, Leader>,
+}
+
+/// A process that leads, or has led last.
+pub(super) struct Leader {
+    pub(super) hold: Hold,
+    /// What it shows of that.
+    pub(super) probe: Leadership,
 }
 
 /// A process and a lock; the workers whose calls wait there are in the order of their arrival.
@@ -88,6 +99,8 @@ struct Grant {
     owner: String,
     /// By a server that was left for the other one.
     is_left: bool,
+    /// To a ticket, or by one: the fencing token stays the same.
+    is_passed: bool,
 }
 
 impl Rules {
@@ -108,6 +121,7 @@ impl Rules {
             patient: BTreeSet::new(),
             given_up: BTreeSet::new(),
             calls: BTreeMap::new(),
+            leaders: BTreeMap::new(),
         }
     }
 
@@ -124,9 +138,26 @@ impl Rules {
         let grants = self.grants.entry(permits_key(key)).or_default();
         let rising = grants.iter().rev().find(|grant| !grant.is_left);
         let latest = rising.map_or(0, |grant| grant.last);
-        grants.push(Grant { first, last, owner: owner.to_owned(), is_left });
+        grants.push(Grant { first, last, owner: owner.to_owned(), is_left, is_passed: false });
         (first <= latest && !is_left)
             .then(|| format!("{key}: the token {first} was granted after {latest}"))
+    }
+
+    /// A server gave a lock from one owner token to another.
+    pub(super) fn transferred(&mut self, key: &'static str, from: &str, to: &str) {
+        let grants = self.grants.entry(permits_key(key)).or_default();
+        let is_repeated = grants.iter().any(|grant| grant.owner == to);
+        let mut at = if is_repeated { 0 } else { grants.len() };
+        // A lock may be granted twice to the same owner. The tokens of the grants rise.
+        while let Some(granted) = grants[..at].iter().rposition(|grant| grant.owner == from) {
+            let owner = to.to_owned();
+            grants.insert(granted + 1, Grant { owner, is_passed: true, ..grants[granted] });
+            at = granted;
+        }
+        // Only a primary that has lost something has the lock for an owner who has lost it.
+        if self.is_lost(from) {
+            self.loses(to, false);
+        }
     }
 
     /// The lock of this owner is not there any more, or may be granted to another one.
@@ -155,6 +186,7 @@ impl Rules {
     /// A body is polled, which believes in its lock; the store has that for this owner now.
     pub(super) fn polled(&mut self, hold: &Hold, in_store: Option<&str>) -> Polled {
         let is_exclusive = !self.is_lost(&hold.owner);
+        let other_leader = self.other_leader(hold).filter(|_| is_exclusive);
         let key = self.keys.entry(hold.key).or_default();
         let mut polled = Polled { is_first: key.begun.insert(hold.number), ..Polled::default() };
         if polled.is_first {
@@ -175,6 +207,9 @@ impl Rules {
             let who = if in_store.is_some() { "another owner" } else { "no owner" };
             polled.broken.push(format!("is polled while the store has the lock for {who}"));
         }
+        if let Some(other) = other_leader {
+            polled.broken.push(format!("is polled while hold {other} shows that it leads"));
+        }
         if self.stopped.contains(&hold.number) {
             polled.broken.push("is polled after an operator has stopped it".to_owned());
         }
@@ -184,6 +219,26 @@ impl Rules {
                 .push("is polled long after its process last_reply of the loss".to_owned());
         }
         polled
+    }
+
+    /// A campaign is won.
+    pub(super) fn leads(&mut self, campaign: u64, leader: Leader) {
+        self.leaders.insert(campaign, leader);
+    }
+
+    /// The campaigns have ended.
+    pub(super) fn leads_no_more(&mut self, campaign: u64) {
+        self.leaders.remove(&campaign);
+    }
+
+    /// The hold of another leader of this lock, who shows that it leads still, although it has not lost its lock.
+    fn other_leader(&self, hold: &Hold) -> Option<u64> {
+        let is_other = |leader: &&Leader| {
+            let Leader { hold: other, probe } = leader;
+            let is_other = other.key == hold.key && other.number != hold.number;
+            is_other && !self.is_lost(&other.owner) && probe.is_leader()
+        };
+        self.leaders.values().find(is_other).map(|leader| leader.hold.number)
     }
 
     /// A call has the lock, until it is [done](Rules::done) with it.
@@ -217,9 +272,10 @@ impl Rules {
     /// Where nothing fails, no lock is taken for long that no call uses. The store has it for this owner.
     pub(super) fn idle_for_long(&mut self, key: &'static str, in_store: Option<&str>) -> bool {
         let now = tokio_time();
-        // One that is marked stays taken for a minimum hold.
+        // One that is marked stays taken for a minimum hold, or a ticket has it.
         let is_used = |owner: &str| {
-            owner.starts_with(MARKS) || self.users.get(owner).is_some_and(|users| !users.is_empty())
+            let is_marked = owner.starts_with(MARKS) || is_ticket(owner);
+            is_marked || self.users.get(owner).is_some_and(|users| !users.is_empty())
         };
         let idle = &mut self.keys.entry(key).or_default().idle;
         let Some(owner) = in_store.filter(|owner| !is_used(owner)) else {
@@ -322,7 +378,7 @@ impl Key {
         if is_exclusive && fence < highest {
             broken.push(format!("has the token {fence}, and {highest} was used before"));
         }
-        if !self.used.insert(fence) {
+        if !self.used.insert(fence) && !grant.is_passed {
             broken.push(format!("has the token {fence} of another hold"));
         }
         broken

@@ -14,13 +14,14 @@ use super::trial::Outcome;
 const ENOUGH: u64 = 500;
 
 /// What a run would be worth nothing without.
-const EXPECTED: [&str; 33] = [
+const EXPECTED: [&str; 42] = [
     "all permits",
     "blocked runtimes",
     "calls behind a try",
     "calls cancelled",
     "calls done already",
     "calls that wait while a slot moves",
+    "campaigns",
     "changes last_reply",
     "extensions",
     "failovers last_reply of",
@@ -28,6 +29,9 @@ const EXPECTED: [&str; 33] = [
     "guards dropped",
     "guards released",
     "holders stopped",
+    "leaders dropped",
+    "leaders elected again",
+    "leaders resigned",
     "locks forced",
     "locks lost",
     "locks lost by a switch",
@@ -42,6 +46,11 @@ const EXPECTED: [&str; 33] = [
     "requests refused",
     "several locks",
     "sync calls completed",
+    "terms of leaders",
+    "tickets made",
+    "tickets of stopped locks",
+    "tickets redeemed",
+    "tickets refused",
     "tries of a held lock",
     "wait limits reached",
     "wake-ups doubled",

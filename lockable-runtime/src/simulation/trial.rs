@@ -121,9 +121,9 @@ impl Member {
 
 impl Trial {
     fn new(seed: u64, record: Record) -> Self {
-        let mut dice = Dice::of(seed);
-        let mix = Mix::draw(class(seed), &mut dice);
-        let world = World::new(mix, dice, record);
+        let (mut dice, mut late_dice) = (Dice::of(seed), Dice::of(!seed));
+        let mix = Mix::draw(class(seed), &mut dice, &mut late_dice);
+        let world = World::new(mix, dice, late_dice, record);
         world.note(|_| format!("seed {seed}: {:?}", world.mix));
         let holds = Arc::new(AtomicU64::new(1));
         let mut trial = Self { world, members: Vec::new(), started: 0, holds };
@@ -172,6 +172,7 @@ impl Trial {
             if tokio_time() >= next_look {
                 next_look = tokio_time().after(LOOK);
                 self.look_for_idle();
+                self.world.look_for_old_tickets();
             }
             self.strike();
         }

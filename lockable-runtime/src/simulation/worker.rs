@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use super::call::{Call, Form};
 use super::held::Held;
-use super::keys::{KEYS, known, lock_key, permits_key};
+use super::keys::{KEYS, lock_key, permits_key};
 use super::life::sleep;
 use super::process::Process;
-use super::rules::Hold;
+use super::user::User;
 use super::world::World;
 use crate::core::acquire::{Acquirer, Tried};
 use crate::core::hold::guard::LockGuard;
@@ -22,13 +22,15 @@ use crate::core::lease::Lease;
 use crate::core::process::clock::{tokio_time, within};
 use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;
-use crate::core::types::options::{OnLost, Wait};
+use crate::core::types::options::Wait;
 use crate::core::types::permit::Permits;
+use crate::core::types::ticket::Ticket;
 
 /// A call with a wait limit may take longer by this, where nothing fails: by two tries, and by the releases
 /// that each waits for before.
 const LONGEST_TRIES: Duration = Duration::from_millis(2_500);
 
+#[derive(Clone)]
 pub(super) struct Worker {
     pub(super) number: usize,
     pub(super) process: Arc<Process>,
@@ -43,6 +45,11 @@ impl Worker {
         let world = &self.process.world;
         while !world.is_calm() {
             let call = world.roll(|dice| Call::draw(dice, &world.mix));
+            let call = world.roll_late(|dice| {
+                let redeems = dice.chance(world.mix.redeems);
+                let ticket = redeems.then(|| world.tickets().take(dice)).flatten();
+                call.or_late(ticket, dice, &world.mix)
+            });
             self.make(&call).await;
             let rest = world.roll(|dice| {
                 let is_long = dice.chance(world.mix.rest);
@@ -89,7 +96,8 @@ impl Worker {
         match call.form {
             Form::Body => return self.run::<G>(call).await,
             Form::Sync => return self.block::<G>(call).await,
-            Form::Released | Form::Dropped => {}
+            Form::Lead => return self.lead(call).await,
+            Form::Released | Form::Dropped | Form::Passed(_) => {}
         }
         match self.acquire::<G>(call).await {
             Ok(guard) => self.hold_by_hand(call, guard).await,
@@ -104,7 +112,7 @@ impl Worker {
     ) -> impl Future<Output = Result<G, LockError>> + Send + use<G> {
         let (world, acquirer) = (Arc::clone(&self.process.world), Arc::clone(&self.acquirer));
         let keys: Vec<_> = call.keys.iter().map(|key| LockKey::from_static(key)).collect();
-        let (what, options) = (what(call), call.options.clone());
+        let (what, options, redeems) = (what(call), call.options.clone(), call.redeems.clone());
         let longest_tries = LONGEST_TRIES * u32::try_from(keys.len()).unwrap();
         async move {
             let (start, key) = (tokio_time(), keys[0].clone());
@@ -114,7 +122,14 @@ impl Worker {
             if options.wait.can_wait() && acquirer.waiting(&key) == 0 && acquirer.trying(&key) > 0 {
                 world.count("calls behind a try");
             }
-            let tried = G::acquire(acquirer, keys, options.clone()).await;
+            let tried = match redeems {
+                None => G::acquire(acquirer, keys, options.clone()).await,
+                Some(ticket) => {
+                    let redeemed = G::redeem(acquirer, ticket.clone(), options.clone()).await;
+                    told(&world, &ticket, &redeemed);
+                    redeemed.map(Tried::Granted)
+                }
+            };
             let took = tokio_time().since(start);
             let limit = options.wait.limit().filter(|_| world.mix.is_mild());
             if let Some(limit) = limit.filter(|limit| took > *limit + longest_tries) {
@@ -124,7 +139,7 @@ impl Worker {
                 Tried::Granted(guard) => {
                     world.count(what);
                     for lease in guard.each() {
-                        if !lease.is_held() && options.max_hold.is_none() {
+                        if is_over_already(&world, lease) {
                             let key = lease.key();
                             world.violation(|_| format!("{key}: granted when its lease was over"));
                         }
@@ -155,9 +170,17 @@ impl Worker {
         let leases = G::leases(&grant.lease().await);
         is_renewable
             .store(leases.iter().all(|lease| self.is_long_enough(lease)), Ordering::Relaxed);
-        let users = User::all(self, &leases);
-        User::begins(self, call, &users);
+        let users = self.users(&leases);
+        self.begins(call, &users);
+        self.steps(call, &users).await;
+    }
+
+    /// The steps of a body, at each poll of which it believes in its locks. A leader resigns once it is calm.
+    pub(super) async fn steps(&self, call: &Call, users: &[User]) {
         for _ in 0..call.steps {
+            if call.form == Form::Lead && self.process.world.is_calm() {
+                break;
+            }
             let mut pause = pin!(sleep(self.pause(call)));
             let step = poll_fn(|cx| {
                 users.iter().for_each(User::polled);
@@ -173,8 +196,8 @@ impl Worker {
         let world = &self.process.world;
         let leases = G::leases(guard.shown());
         let is_renewable = leases.iter().all(|lease| self.is_long_enough(lease));
-        let users = User::all(self, &leases);
-        User::begins(self, call, &users);
+        let users = self.users(&leases);
+        self.begins(call, &users);
         for step in 0..=call.steps {
             if !leases.iter().all(Lease::is_held) {
                 break;
@@ -186,8 +209,12 @@ impl Worker {
             }
             sleep(self.pause(call)).await;
         }
-        if call.form == Form::Dropped {
-            return "guards dropped";
+        match call.form {
+            Form::Dropped => return "guards dropped",
+            Form::Passed(period) if !world.is_calm() => {
+                return self.pass(call, guard, period, is_renewable).await;
+            }
+            Form::Body | Form::Released | Form::Sync | Form::Lead | Form::Passed(_) => {}
         }
         match Held::release(guard, call.kept).await {
             Ok(()) => {
@@ -199,6 +226,31 @@ impl Worker {
                 "guards released"
             }
             Err(error) => self.ended(call, is_renewable, &error),
+        }
+    }
+
+    /// Leaves the lock to a ticket, for any worker. A guard without one is released.
+    async fn pass<G: Held>(
+        &self,
+        call: &Call,
+        guard: G,
+        period: Duration,
+        is_renewable: bool,
+    ) -> &'static str {
+        let world = &self.process.world;
+        match guard.pass(period).await {
+            Ok(ticket) => {
+                world.tickets().offer(ticket);
+                "tickets made"
+            }
+            Err(failed) => {
+                let outcome = self.ended(call, is_renewable, failed.error());
+                if let Some(guard) = failed.into_guard() {
+                    world.count("guards without a ticket");
+                    drop(guard.release().await);
+                }
+                outcome
+            }
         }
     }
 
@@ -214,7 +266,7 @@ impl Worker {
         }
         let leases = G::leases(guard.shown());
         let is_renewable = leases.iter().all(|lease| self.is_long_enough(lease));
-        let users = User::all(self, &leases);
+        let users = self.users(&leases);
         users.iter().for_each(User::polled);
         let steps = u32::try_from(call.steps).unwrap();
         sleep(self.pause(call) * steps).await;
@@ -230,6 +282,33 @@ impl Worker {
         }
     }
 
+    /// One for each of the locks.
+    pub(super) fn users(&self, leases: &[Lease]) -> Vec<User> {
+        let is_first = |at: usize| leases[..at].iter().all(|lease| lease.key() != leases[at].key());
+        let each = (0..leases.len()).filter(|at| is_first(*at));
+        let user = |at: usize| {
+            User::new(&self.process, self.number, self.next_number(), leases[at].clone())
+        };
+        each.map(user).collect()
+    }
+
+    /// The number of the next hold, or campaign.
+    pub(super) fn next_number(&self) -> u64 {
+        self.holds.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A call for one lock begins, all at once with its grant: that is none of a server which its process has left.
+    pub(super) fn begins(&self, call: &Call, users: &[User]) {
+        let (world, epoch) = (&self.process.world, self.process.epoch());
+        let [User { hold, .. }] = users else { return };
+        if epoch > 0 && call.is_of_one() && !world.rules().is_confirmed(&hold.owner, epoch) {
+            let (key, number) = (hold.key, hold.number);
+            world.violation(|_| {
+                format!("{key}: hold {number} begins with a grant of a server that was left")
+            });
+        }
+    }
+
     /// Once it is calm, no call holds its lock for long.
     fn pause(&self, call: &Call) -> Duration {
         let is_calm = self.process.world.is_calm();
@@ -238,7 +317,7 @@ impl Worker {
 
     /// Whether a lease that begins lasts long enough for a renewal whose request and reply are late, and which is
     /// refused or redirected, where nothing else fails. It may come from a call that asked for less.
-    fn is_long_enough(&self, lease: &Lease) -> bool {
+    pub(super) fn is_long_enough(&self, lease: &Lease) -> bool {
         let shortest = self.process.world.mix.shortest_kept();
         shortest.is_some_and(|shortest| {
             let needed = Duration::from_millis(550).max(shortest / 3);
@@ -248,7 +327,7 @@ impl Worker {
 
     /// A call has ended with an error after it had its lock. Where nothing fails, a lease that is renewed is
     /// not lost.
-    fn ended(&self, call: &Call, is_renewable: bool, error: &LockError) -> &'static str {
+    pub(super) fn ended(&self, call: &Call, is_renewable: bool, error: &LockError) -> &'static str {
         let Self { number, process, .. } = self;
         let is_kept = is_renewable && call.options.renew && call.options.max_hold.is_none();
         if error.is_lost() && is_kept {
@@ -258,6 +337,21 @@ impl Worker {
             });
         }
         outcome_of(error)
+    }
+}
+
+/// Whether a lease is over that is granted: by itself, and not by an operator or its longest hold.
+fn is_over_already(world: &World, lease: &Lease) -> bool {
+    let is_lost = world.rules().is_lost(lease.attempt().owner.as_ref());
+    !is_lost && lease.still_held().is_err_and(|error| error.is_lost())
+}
+
+/// What became of the ticket.
+fn told<G: Held>(world: &World, ticket: &Ticket, redeemed: &Result<G, LockError>) {
+    match redeemed {
+        Ok(guard) => guard.each().for_each(|lease| world.redeemed(ticket, lease)),
+        Err(error) if error.is_lost() => world.is_refused(ticket),
+        Err(_) => world.count("redemptions without an answer"),
     }
 }
 
@@ -280,64 +374,5 @@ fn what(call: &Call) -> &'static str {
         Permits::All(_) => "all permits",
         Permits::OneLock if call.is_of_one() => "locks",
         Permits::OneLock => "several locks",
-    }
-}
-
-/// A call that uses its lock, until this is dropped.
-struct User<'a> {
-    world: &'a World,
-    hold: Hold,
-    lease: Lease,
-}
-
-impl<'a> User<'a> {
-    /// One for each of the locks.
-    fn all(worker: &'a Worker, leases: &[Lease]) -> Vec<Self> {
-        let is_first = |at: usize| leases[..at].iter().all(|lease| lease.key() != leases[at].key());
-        let each = (0..leases.len()).filter(|at| is_first(*at));
-        each.map(|at| Self::new(worker, leases[at].clone())).collect()
-    }
-
-    fn new(worker: &'a Worker, lease: Lease) -> Self {
-        let Worker { number, process, holds, .. } = worker;
-        let world = &*process.world;
-        let hold = Hold {
-            number: holds.fetch_add(1, Ordering::Relaxed),
-            key: known(lease.key()),
-            fence: world.fence(lease.fencing_token().into()),
-            owner: lease.attempt().owner.as_ref().to_owned(),
-        };
-        world.rules().uses(&hold, &lease);
-        world.note(|names| {
-            let (process, owner) = (process.number, names.of(&hold.owner));
-            let Hold { number: hold, key, fence, .. } = hold;
-            format!("p{process} w{number} has {key} as {owner}: hold {hold}, token {fence}")
-        });
-        Self { world, hold, lease }
-    }
-
-    /// A call for one lock begins, all at once with its grant: that is none of a server which its process has left.
-    fn begins(worker: &'a Worker, call: &Call, users: &[Self]) {
-        let (world, epoch) = (&*worker.process.world, worker.process.epoch());
-        let [Self { hold, .. }] = users else { return };
-        if epoch > 0 && call.is_of_one() && !world.rules().is_confirmed(&hold.owner, epoch) {
-            let (key, number) = (hold.key, hold.number);
-            world.violation(|_| {
-                format!("{key}: hold {number} begins with a grant of a server that was left")
-            });
-        }
-    }
-
-    /// A body that may finish without its lock believes in it only while it sees that it is held.
-    fn polled(&self) {
-        if self.lease.on_lost() == OnLost::Cancel || self.lease.is_held() {
-            self.world.polled(&self.hold);
-        }
-    }
-}
-
-impl Drop for User<'_> {
-    fn drop(&mut self) {
-        self.world.rules().done(&self.hold);
     }
 }

@@ -18,6 +18,7 @@ use super::nodes::{Part, Snapshot};
 use super::rules::{Hold, Rules};
 use super::server::{Does, Refusal, Server};
 use super::slot_owners::{SlotOwner, SlotOwners, Topology};
+use super::tickets::{Tickets, is_ticket};
 use crate::core::backend::{Attempt, Backend, Reply, Reserved, Revocation, Verb};
 use crate::core::memory::Memory;
 use crate::core::process::clock::{Moment, tokio_time};
@@ -30,8 +31,11 @@ pub(super) struct World {
     slot_owners: Mutex<SlotOwners>,
     pub(super) mix: Mix,
     dice: Mutex<Dice>,
+    /// Those of what came later: what they say changes no seed that has none of it.
+    late_dice: Mutex<Dice>,
     pub(super) history: Mutex<History>,
     rules: Mutex<Rules>,
+    tickets: Mutex<Tickets>,
     /// All that were started.
     processes: Mutex<Vec<Weak<dyn Hears>>>,
     /// The locks of which a process hears that others have changed them, and their owners then.
@@ -74,7 +78,7 @@ pub(super) enum Refused {
 }
 
 impl World {
-    pub(super) fn new(mix: Mix, dice: Dice, record: Record) -> Arc<Self> {
+    pub(super) fn new(mix: Mix, dice: Dice, late_dice: Dice, record: Record) -> Arc<Self> {
         let servers = [Server::new(), Server::new()];
         // One calendar for both.
         servers[1].store.promote(servers[0].store.snapshot(), &servers[0].store);
@@ -84,6 +88,8 @@ impl World {
             rules: Mutex::new(Rules::new(&mix)),
             mix,
             dice: Mutex::new(dice),
+            late_dice: Mutex::new(late_dice),
+            tickets: Mutex::default(),
             history: Mutex::new(History::new(record)),
             processes: Mutex::default(),
             tracked: Mutex::default(),
@@ -95,6 +101,14 @@ impl World {
 
     pub(super) fn roll<R>(&self, roll: impl FnOnce(&mut Dice) -> R) -> R {
         roll(&mut self.dice.lock().unwrap())
+    }
+
+    pub(super) fn roll_late<R>(&self, roll: impl FnOnce(&mut Dice) -> R) -> R {
+        roll(&mut self.late_dice.lock().unwrap())
+    }
+
+    pub(super) fn tickets(&self) -> MutexGuard<'_, Tickets> {
+        self.tickets.lock().unwrap()
     }
 
     pub(super) fn note(&self, text: impl FnOnce(&mut Names) -> String) {
@@ -284,10 +298,15 @@ impl World {
         living.filter(|process| !process.life().is_over()).collect()
     }
 
-    /// An operator asks the holder of a lock to stop, where there is one.
+    /// An operator asks the holder of a lock to stop, where there is one. That of a ticket is freed: no one is at work.
     pub(super) fn revoke(&self, key: &'static str) {
-        if let Some(owner) = self.owner(key) {
-            self.send(Verb::Revoke, key, owner);
+        match self.owner(key) {
+            Some(owner) if is_ticket(&owner) => {
+                self.count("tickets of stopped locks");
+                self.force(key);
+            }
+            Some(owner) => self.send(Verb::Revoke, key, owner),
+            None => {}
         }
     }
 
@@ -389,6 +408,12 @@ impl World {
                 self.rules().loses(&owner, false);
             }
         }
+        for owner in known.keys().map(|(_, owner)| owner).filter(|owner| is_ticket(owner)) {
+            if self.tickets().is_used(owner) {
+                self.count("redemptions lost by a switch");
+                self.rules().loses(owner, false);
+            }
+        }
         self.slot_owners().fail_over();
     }
 
@@ -434,6 +459,10 @@ impl World {
         let broken = self.rules().granted(known(key), owner, fence, is_left);
         if let Some(broken) = broken {
             self.violation(|_| broken);
+        }
+        let valid = self.tickets().valid_of(known(key));
+        if valid.iter().any(|ticket| !is_left && !self.rules().is_lost(ticket)) {
+            self.violation(|names| format!("{key}: granted to {} from a ticket", names.of(owner)));
         }
         let has = |other: &&str| self.owner(other).as_deref() == Some(owner);
         if KEYS.iter().filter(|other| has(other)).count() > 1 {

@@ -323,7 +323,8 @@ impl Verbs {
         to: &VerbAttempt,
     ) -> Result<impl Debug + use<>, LockError> {
         let (from, to) = (Arc::clone(&from.0), Arc::clone(&to.0));
-        self.backend.transfer(from, to).await.map_err(Fault::into_error)
+        let answer = self.backend.transfer(from, to).await.map_err(Fault::into_error)?;
+        Ok(answer.found)
     }
 
     /// Sends the wake-ups of the waiters of this process.

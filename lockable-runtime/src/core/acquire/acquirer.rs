@@ -9,6 +9,7 @@ use super::warners::Warners;
 use crate::core::acquire::inspect::inspect;
 use crate::core::backend::{
     AcquireReply, Attempt, BackendContext, Fault, Grant, Outcome, Query, Renewed, Reserved,
+    Transferred,
 };
 use crate::core::hold::guard::LockGuard;
 use crate::core::lease::Lease;
@@ -260,16 +261,18 @@ impl<'a> RunningTry<'a> {
         let fencing_token = ticket.fencing_token();
         let of_ticket = Attempt::owned(ticket.key().clone(), attempt.ttl, ticket.owner());
         let counted = context.backend.count_fence(Arc::clone(attempt));
-        let found = context.backend.transfer(Arc::new(of_ticket), Arc::clone(attempt));
+        let transferred = context.backend.transfer(Arc::new(of_ticket), Arc::clone(attempt));
         let redeeming = Arc::clone(attempt);
         let reply = Box::pin(async move {
-            match found.await? {
+            let Transferred { found, epoch } = transferred.await?;
+            match found {
                 Renewed::Held => {
                     // No holder was given a token above that: it would have the resource refuse all later ones.
                     let counted = counted.await?;
                     let fence = Reserved::single(counted.min(fencing_token.into()));
                     let sent = redeeming.sent_at().unwrap_or_default();
-                    Ok(AcquireReply::Granted(Grant::answered(&redeeming, fence, sent)))
+                    let grant = Grant::answered(&redeeming, fence, sent).of_epoch(epoch);
+                    Ok(AcquireReply::Granted(grant))
                 }
                 Renewed::Taken => Ok(AcquireReply::Busy),
                 Renewed::Absent => {

@@ -49,6 +49,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
+use crate::core::backend::epochs::Epoch;
 use crate::core::process::clock::Moment;
 use crate::core::types::key::LockKey;
 use crate::core::types::options::Ttl;
@@ -107,7 +108,7 @@ pub(crate) trait Backend: Environment + Any {
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>>;
 
     /// Gives a lock from one owner token to another, for the whole lease of that: to a ticket, or to its holder.
-    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed>;
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Transferred>;
 
     /// Counts up the fence counter of the attempt's lock. No fencing token of the lock is above the count.
     fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64>;
@@ -210,6 +211,19 @@ pub(crate) enum Renewed {
     Absent,
     /// Another holder has the lock, or other data is there; it was left alone.
     Taken,
+}
+
+/// The answer to a [`transfer`](Backend::transfer).
+pub(crate) struct Transferred {
+    pub(crate) found: Renewed,
+    /// The epoch of the server that answered, where it can be left for another one, which may not know the transfer.
+    pub(crate) epoch: Option<Arc<Epoch>>,
+}
+
+impl From<Renewed> for Transferred {
+    fn from(found: Renewed) -> Self {
+        Self { found, epoch: None }
+    }
 }
 
 /// The answer to a request for a place in the queue.

@@ -40,7 +40,8 @@ impl LockGuard {
     /// - A ticket that is lost on its way keeps the lock for `ttl`, unless an operator frees it.
     /// - The lock does not remember the work: after `ttl`, after the death of the worker and after the end of the work it
     ///   is free alike. So a worker that finds it free acquires it and looks at the data.
-    /// - A failover can lose the step that made the ticket, as it can lose a lock. No call can redeem it then.
+    /// - A failover can lose the step that made the ticket, as it can lose a lock. No call can redeem it then. If it loses
+    ///   the redemption, a second delivery redeems the ticket again; the fencing token is the same.
     /// - A [`once`](crate::LockRequest::once) run that ends in another process is not done, but released.
     ///
     /// # Errors
@@ -109,7 +110,7 @@ impl LockGuard {
         let slot = held.slot;
         let answer =
             context.request(slot, context.backend.transfer(held, Arc::clone(&attempt))).await;
-        let releaser = self.passed(answer)?;
+        let releaser = self.passed(answer.map(|answer| answer.found))?;
         Ok(Passed { attempt, releaser, stays: false })
     }
 

@@ -89,9 +89,15 @@ impl LockRequest<Ticket> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
+    use crate::core::backend::BackendContext;
     use crate::core::locker::Locker;
+    use crate::core::memory::Slow;
+    use crate::core::types::options::Ttl;
+    use crate::core::types::reporting::Reporting;
 
     #[tokio::test(start_paused = true)]
     async fn a_redeemed_lock_has_the_lease_of_its_locker() {
@@ -101,5 +107,19 @@ mod tests {
         let ticket = guard.into_ticket(Duration::from_secs(10)).await.unwrap();
         let guard = locker.redeem(ticket).acquire().await.unwrap();
         assert!(guard.lease().remaining() > long / 2);
+    }
+
+    /// Goal: a body under a lock that the next primary does not know.
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_of_a_server_that_was_left_is_not_redeemed() {
+        let slow = Slow::open();
+        let backend = Arc::new(Arc::clone(&slow));
+        let context = BackendContext::new(backend, Duration::from_secs(1), Reporting::default());
+        let locker = Locker::builder().on(context, Ttl::DEFAULT).unwrap();
+        let guard = locker.lock("k").acquire().await.unwrap();
+        let ticket = guard.into_ticket(Duration::from_secs(10)).await.unwrap();
+        slow.is_left.store(true, Relaxed);
+        let error = locker.redeem(ticket).acquire().await.unwrap_err();
+        assert!(error.is_unavailable(), "{error}");
     }
 }

@@ -16,7 +16,7 @@ use self::change::Change;
 use self::state::State;
 use crate::core::backend::{
     AcquireReply, Attempt, Backend, Enqueued, Environment, Events, Fault, Grant, Release, Renewal,
-    Renewed, Reply,
+    Renewed, Reply, Transferred,
 };
 use crate::core::background::background;
 use crate::core::process::PerProcess;
@@ -174,8 +174,8 @@ impl Backend for Arc<Memory> {
         Box::pin(async move { Ok(renewals.into_iter().map(|one| Ok(renew(one))).collect()) })
     }
 
-    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
-        self.reply(from.key.clone(), move |change| change.transfer(&from, &to))
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Transferred> {
+        self.reply(from.key.clone(), move |change| change.transfer(&from, &to).into())
     }
 
     fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64> {

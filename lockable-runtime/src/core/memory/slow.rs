@@ -2,7 +2,7 @@
 
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -10,9 +10,10 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use super::Memory;
+use crate::core::backend::epochs::Epochs;
 use crate::core::backend::{
     AcquireReply, Attempt, Backend, Enqueued, Environment, Events, Fault, Grant, Release, Renewal,
-    Renewed, Reply,
+    Renewed, Reply, Transferred,
 };
 use crate::core::process::clock::Moment;
 use crate::core::types::key::LockKey;
@@ -28,6 +29,9 @@ pub(crate) struct Slow {
     pub(crate) release_takes: AtomicU64,
     /// Whose server renews nothing: each slot has one of its own.
     pub(crate) silent: OnceLock<Slot>,
+    /// Whether the server is left for another one before it counts a fencing token.
+    pub(crate) is_left: AtomicBool,
+    epochs: Arc<Epochs>,
     pub(crate) queries: AtomicUsize,
     /// How many releases came without a next attempt.
     pub(crate) releases: AtomicUsize,
@@ -45,6 +49,8 @@ impl Slow {
             withdrawal_takes,
             release_takes,
             silent: OnceLock::new(),
+            is_left: AtomicBool::new(false),
+            epochs: Arc::default(),
             queries,
             releases,
         })
@@ -92,18 +98,26 @@ impl Backend for Arc<Slow> {
         })
     }
 
-    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed> {
+    fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Transferred> {
         let this = Arc::clone(self);
         let takes = self.renewal_takes.load(Relaxed);
         Box::pin(async move {
             to.mark_sent(this.now());
             this.reach(takes).await;
-            this.memory.transfer(from, to).await
+            let transferred = this.memory.transfer(from, to).await?;
+            let epoch = Some(Arc::new(this.epochs.current()));
+            Ok(Transferred { epoch, ..transferred })
         })
     }
 
     fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64> {
-        self.memory.count_fence(attempt)
+        let (this, counted) = (Arc::clone(self), self.memory.count_fence(attempt));
+        Box::pin(async move {
+            if this.is_left.load(Relaxed) {
+                this.epochs.begin(true);
+            }
+            counted.await
+        })
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {

@@ -95,7 +95,7 @@ impl Admin {
         let context = &self.context;
         let held = Attempt::owned(pause.key.clone(), pause.ttl, OwnerToken::received(owner));
         let transfer = context.backend.transfer(Arc::new(held), Arc::clone(pause));
-        context.request(Slot::of(&pause.key), transfer).await.map(|found| match found {
+        context.request(Slot::of(&pause.key), transfer).await.map(|answer| match answer.found {
             Renewed::Held => Release::Released,
             Renewed::Absent => Release::Absent,
             Renewed::Taken => Release::Taken,
