@@ -10,8 +10,8 @@ use super::mix::{Kind, class};
 use super::slot_owners::Topology;
 use super::trial::Outcome;
 
-/// From this many seeds on, everything has to occur that a run is for.
-const ENOUGH: u64 = 500;
+/// From this many seeds on, as in a run of the suite, everything has to occur that a run is for.
+const ENOUGH: u64 = 180;
 
 /// What a run would be worth nothing without.
 const EXPECTED: [&str; 42] = [
