@@ -40,14 +40,16 @@ pub(crate) fn cut(url: &str, readers: Readers, values: &mut Values) -> Result<Cu
         let (name, value) =
             written.split_once('=').map_or((written, None), |(name, value)| (name, Some(value)));
         match kind.setting(name) {
-            Some(Setting { set: Some(_), .. }) if seen.contains(&name) => {
+            Some(_) if seen.contains(&name) => {
                 return Err(invalid(&format!("`{name}` occurs twice")));
             }
-            Some(Setting { set: Some(set), .. }) => {
+            Some(Setting { set, .. }) => {
                 seen.push(name);
-                set(values, decoded(name, value)?)?;
+                match set {
+                    Some(set) => set(values, decoded(name, value)?)?,
+                    None => of_client.push(written),
+                }
             }
-            Some(_) => of_client.push(written),
             // It may be a part of a password.
             None if has_stray => return Err(invalid(STRAY)),
             None => ignored.push(foreign(kind, readers, name.trim())?),
