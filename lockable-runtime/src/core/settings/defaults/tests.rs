@@ -194,6 +194,14 @@ fn the_rest_of_a_password_is_not_shown_as_a_setting() {
     assert_eq!(read(url, Readers::Others).unwrap().1.ignored, ["timeout"]);
 }
 
+#[test]
+fn a_password_is_not_shown_as_a_scheme() {
+    for url in ["user:canary://x@host", "user:://canary@host", "canary@://host"] {
+        let error = Locker::builder().url(url).connect_lazy().unwrap_err().to_string();
+        assert!(error.starts_with("the URL has no scheme; write one of"), "{url}: {error}");
+    }
+}
+
 /// What URLs are made of, and what they are not.
 fn part() -> impl Strategy<Value = String> {
     let parts = [
