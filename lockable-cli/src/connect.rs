@@ -130,14 +130,16 @@ fn password_in(file: PathBuf, user: Option<&str>) -> Secret<Credentials> {
     }
 }
 
-/// The value of a setting of a URL, as it is written there.
+/// The value of a setting of a URL, as it is written there. Behind it there may be a `#`, and the white space of the
+/// file or the variable that the URL was read from.
 fn setting<'a>(url: &'a str, name: &str) -> Option<&'a str> {
     let (_, query) = url.split_once('?')?;
+    let query = query.split('#').next().unwrap_or_default();
     query
         .split('&')
         .filter_map(|setting| setting.split_once('='))
         .find(|it| it.0 == name)
-        .map(|(_, value)| value)
+        .map(|(_, value)| value.trim_end())
 }
 
 /// A user's name in a URL is percent-encoded.
@@ -145,7 +147,8 @@ fn decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
-        match part.split_at_checked(2).map(|(hex, rest)| (u8::from_str_radix(hex, 16), rest)) {
+        let digits = part.split_at_checked(2).filter(|(digits, _)| is_hex(digits));
+        match digits.map(|(digits, rest)| (u8::from_str_radix(digits, 16), rest)) {
             Some((Ok(byte), rest)) => {
                 bytes.push(byte);
                 bytes.extend(rest.bytes());
@@ -154,6 +157,11 @@ fn decoded(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A number may have a sign in front of it, and a percent-encoded byte has none.
+fn is_hex(digits: &str) -> bool {
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 fn with_certificates(
@@ -244,10 +252,14 @@ mod tests {
         assert_eq!(without_user("redis://a%40b@h:1/0"), "redis://h:1/0");
         assert_eq!(without_user("redis://h:1/0"), "redis://h:1/0");
         assert_eq!(without_user("redis://app:se@cret@h:1"), "redis://h:1");
-        assert_eq!(decoded("a%40b%zz%4"), "a@b%zz%4");
+        assert_eq!(decoded("a%40b%zz%+5%4"), "a@b%zz%+5%4");
         let url = "redis-sentinel://s1,s2/main?prefix=x&sentinel_user=w%40b";
         assert_eq!(setting(url, "sentinel_user"), Some("w%40b"));
         assert_eq!(setting(url, "sentinel_password"), None);
+        for behind in ["\n", "#insecure", " #insecure\n", "&prefix=x"] {
+            let url = format!("rediss-sentinel://s1,s2/main?sentinel_user=w{behind}");
+            assert_eq!(setting(&url, "sentinel_user"), Some("w"), "{url:?}");
+        }
     }
 
     fn offered(typed: &str, key: &str) -> String {

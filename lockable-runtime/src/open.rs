@@ -28,7 +28,7 @@ const SCHEMES: Advice = Advice::new(
 /// When the URL names no backend. The message never shows the URL, which may hold a password.
 pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
     let Some((scheme, rest)) = settings.url.split_once("://") else {
-        return Err(invalid("the URL has no scheme".to_owned()).advise(SCHEMES));
+        return Err(invalid(NO_SCHEME.to_owned()).advise(SCHEMES));
     };
     match scheme {
         "memory" if settings.replicas > 0 => {
@@ -42,9 +42,21 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
         #[cfg(lockable_internals)]
         "stub" => Ok(Arc::new(StubStore::open(rest)?)),
         scheme if is_of_redis(scheme) => open_redis(settings),
-        other => Err(invalid(format!("unknown scheme `{other}://`")).advise(SCHEMES)),
+        other => Err(invalid(unknown(other)).advise(SCHEMES)),
     }
 }
+
+/// What cannot be a scheme may be a password, of a URL without one.
+fn unknown(scheme: &str) -> String {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    if scheme.bytes().all(is_part) {
+        format!("unknown scheme `{scheme}://`")
+    } else {
+        NO_SCHEME.to_owned()
+    }
+}
+
+const NO_SCHEME: &str = "the URL has no scheme";
 
 #[cfg(feature = "redis")]
 fn is_of_redis(scheme: &str) -> bool {

@@ -49,9 +49,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Argumen
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         | ErrorKind::DisplayVersion => Answer::Help(error),
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument if runs => {
-            Answer::Mistake(Failure::usage(format!("{}; {DASHES}", first_line(&error))))
+            Answer::Mistake(Failure::usage(format!("{}; {DASHES}", in_one_line(&error))))
         }
-        _ if json => Answer::Mistake(Failure::usage(first_line(&error))),
+        _ if json => Answer::Mistake(Failure::usage(in_one_line(&error))),
         _ => Answer::Help(error),
     });
     parsed?.complete().map_err(Answer::Mistake)
@@ -64,10 +64,12 @@ pub(crate) enum Answer {
     Mistake(Failure),
 }
 
-fn first_line(error: &clap::Error) -> String {
+/// What the parser says without its tip and the usage, which are behind an empty line.
+fn in_one_line(error: &clap::Error) -> String {
     let text = error.to_string();
-    let line = text.lines().next().unwrap_or_default();
-    line.strip_prefix("error: ").unwrap_or(line).trim_end_matches(':').to_owned()
+    let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty());
+    let line = lines.collect::<Vec<_>>().join(" ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
 impl Arguments {
@@ -193,7 +195,8 @@ mod tests {
         assert!(mistake("lockable run --key job true").contains("-- COMMAND"));
         assert!(mistake("lockable run --key job").contains("-- COMMAND"));
         assert_eq!(mistake("lockable run --key job --nonsense -- true"), "");
-        assert!(mistake("lockable show --json").starts_with("lockable: the following required"));
+        let missing = "lockable: the following required arguments were not provided: <KEY>";
+        assert_eq!(mistake("lockable show --json"), missing);
     }
 
     #[test]

@@ -108,6 +108,8 @@ fn class_takes(class: &[u8], byte: u8) -> (bool, &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn has(prefix: &str, glob: &str, key: &str) -> bool {
@@ -138,5 +140,24 @@ mod tests {
         // The prefix of a locker may begin as the namespace does.
         assert!(has("lockable:", "*", "lockable:order:7") && has("", "*", "lockable:queue:a"));
         assert!(!has("lockable:", "*", "lockable:fence:{b}"));
+    }
+
+    proptest! {
+        #[test]
+        fn an_escaped_text_matches_itself_alone(text in ".{1,9}|[a*]{1,3}", other in ".{1,9}|[a*]{1,3}") {
+            let escaped: String = text.chars().flat_map(|c| ['\\', c]).collect();
+            let key = |name: &str| format!("p:{name}");
+            prop_assert!(has("p:", &escaped, &key(&text)));
+            prop_assert_eq!(has("p:", &escaped, &key(&other)), text == other);
+        }
+
+        #[test]
+        fn any_pattern_matches_behind_its_prefix_alone(
+            glob in "[-ab*?^\\[\\]\\\\]{0,9}", key in "[-ab*?]{0,9}",
+        ) {
+            let whole = format!("p:{key}");
+            prop_assert!(!has("p:", &glob, &key));
+            prop_assert_eq!(has("p:", &glob, &whole), has("", &glob, &key));
+        }
     }
 }

@@ -40,17 +40,24 @@ pub(crate) fn cut(url: &str, readers: Readers, values: &mut Values) -> Result<Cu
         let (name, value) =
             written.split_once('=').map_or((written, None), |(name, value)| (name, Some(value)));
         match kind.setting(name) {
-            Some(Setting { set: Some(_), .. }) if seen.contains(&name) => {
+            Some(_) if seen.contains(&name) => {
                 return Err(invalid(&format!("`{name}` occurs twice")));
             }
-            Some(Setting { set: Some(set), .. }) => {
+            Some(Setting { set, .. }) => {
                 seen.push(name);
-                set(values, decoded(name, value)?)?;
+                match set {
+                    Some(set) => set(values, decoded(name, value)?)?,
+                    None => of_client.push(written),
+                }
             }
-            Some(_) => of_client.push(written),
             // It may be a part of a password.
             None if has_stray => return Err(invalid(STRAY)),
-            None => ignored.push(foreign(kind, readers, name.trim())?),
+            None => {
+                let is_behind_password = seen.iter().any(|name| PASSWORDS.contains(name));
+                let may_be_secret =
+                    is_behind_password && (value.is_none() || readers == Readers::Lockers);
+                ignored.push(foreign(kind, readers, name.trim(), may_be_secret)?);
+            }
         }
     }
     let sign = if of_client.is_empty() { "" } else { "?" };
@@ -66,14 +73,20 @@ fn decoded(name: &str, value: Option<&str>) -> Result<String, LockError> {
     unescaped(value.trim_end()).ok_or_else(flaw)
 }
 
-/// The name of a setting that only other programs can know.
-fn foreign(kind: UrlKind, readers: Readers, name: &str) -> Result<String, LockError> {
+/// The name of a setting that only other programs can know. Behind an `&` it may be the rest of a password.
+fn foreign(
+    kind: UrlKind,
+    readers: Readers,
+    name: &str,
+    may_be_secret: bool,
+) -> Result<String, LockError> {
     if kind.settings().any(|setting| setting.name == name) {
         return Err(invalid(&format!(
             "white space is around the name `{name}`; write `{name}=` and its value without it"
         )));
     }
-    let (is_plain, near, advice) = (is_plain(name), nearest(kind, name), advice(kind, name));
+    let is_plain = is_plain(name) && !may_be_secret;
+    let (near, advice) = (nearest(kind, name), advice(kind, name));
     if readers == Readers::Others && is_plain && near.is_none() && advice.is_none() {
         return Ok(name.to_owned());
     }
@@ -83,7 +96,8 @@ fn foreign(kind: UrlKind, readers: Readers, name: &str) -> Result<String, LockEr
         (None, None) => list(kind),
         (Some(near), _) => format!(", did you mean `{near}`?{}", list(kind)),
     };
-    Err(invalid(&format!("{shown} is no setting{more}")))
+    let encoded = if may_be_secret { "; write an `&` of a password as `%26`" } else { "" };
+    Err(invalid(&format!("{shown} is no setting{more}{encoded}")))
 }
 
 fn list(kind: UrlKind) -> String {
@@ -150,6 +164,9 @@ fn is_plain(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=40).contains(&name.len()) && name.bytes().all(is_part)
 }
+
+/// The settings whose values are secrets.
+const PASSWORDS: [&str; 2] = ["sentinel_password", "pass"];
 
 const USER_IN_MEMORY: &str =
     "an `@` is in the name of a store in memory; write `memory://` or `memory://name`";

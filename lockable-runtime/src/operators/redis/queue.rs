@@ -137,3 +137,27 @@ fn owner_of(entry: &[u8]) -> String {
     let entry = String::from_utf8_lossy(entry);
     entry.split_once(' ').map_or_else(|| entry.to_string(), |(_, owner)| owner.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_entry_is_listed_whatever_is_counted(
+            entries in vec("([0-9]{1,4} )?[0-9a-f]{15,17}[.-][0-9]{0,3}|.{0,9}", 0..4),
+            counts in vec(any::<Option<i64>>(), 0..6),
+        ) {
+            let entries: Vec<_> = entries.into_iter().map(String::into_bytes).collect();
+            let queue = QueueEntries::new(Slot::default(), &entries);
+            let pairs = counts.into_iter().map(|count| count.map_or(Value::Nil, Value::Int));
+            let queued = queue.queued(Value::Array(pairs.collect()));
+            let owners = queued.iter().map(|queued| queued.owner.as_bytes());
+            prop_assert_eq!(owners.len(), entries.len());
+            prop_assert!(owners.zip(&entries).all(|(owner, entry)| entry.ends_with(owner)));
+        }
+    }
+}

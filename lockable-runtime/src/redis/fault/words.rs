@@ -21,14 +21,23 @@ pub(crate) fn shown(error: &RedisError) -> RedisError {
     match (error.kind(), error.code(), error.detail()) {
         // These quote the answer, which may be the value of a lock.
         (kind @ (ErrorKind::Parse | ErrorKind::UnexpectedReturnType), ..) => {
-            (kind, "an answer of another form").into()
+            (kind, OTHER_FORM).into()
         }
+        // Where there is no code, the first word of something else is in its place.
+        (kind, Some(code), _) if !is_code(code) => (kind, OTHER_FORM).into(),
         (kind, Some(code), Some(detail)) => match unquoted(code, detail) {
             Cow::Borrowed(_) => error.clone(),
             Cow::Owned(detail) => answered(kind, code, detail),
         },
         _ => error.clone(),
     }
+}
+
+const OTHER_FORM: &str = "an answer of another form";
+
+fn is_code(word: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    word.bytes().all(is_part) && owner_token(word).is_none()
 }
 
 /// The error of a server that answers no more than that.
@@ -52,7 +61,8 @@ fn unquoted<'a>(code: &str, words: &'a str) -> Cow<'a, str> {
     if let Some(at) = owner_token(&shown) {
         shown = Cow::Owned(format!("{}{LEFT_OUT}", shown.split_at(at).0));
     }
-    if shown.contains(['\r', '\n']) { Cow::Owned(shown.replace(['\r', '\n'], " ")) } else { shown }
+    let is_control = char::is_control;
+    if shown.contains(is_control) { Cow::Owned(shown.replace(is_control, " ")) } else { shown }
 }
 
 /// Nothing where all that is quoted is the name of a command.
@@ -134,6 +144,9 @@ mod tests {
             format!("ERR cannot set user to {token}"),
             format!("BUSYKEY \"{token}\" is there"),
             format!("OOM user cannot be {token}"),
+            format!("{token} is no command"),
+            "'user:7' is no command".to_owned(),
+            "user:7".to_owned(),
         ];
         for line in quoted {
             let all = everything(&answered_with(&line));
@@ -157,6 +170,14 @@ mod tests {
             (error.code(), error.detail()),
             (Some("STRANGE"), Some("this is \"…\" something"))
         );
+    }
+
+    #[test]
+    fn an_answer_is_shown_in_one_line_without_escape_sequences() {
+        for line in ["E\rRR a", "E\u{1b}[31mRR", "ERR a\nb\rc \u{1b}[31m"] {
+            let shown = answered_with(line).to_string();
+            assert!(!shown.contains(char::is_control), "{line:?}: {shown:?}");
+        }
     }
 
     #[test]

@@ -175,11 +175,30 @@ fn no_part_of_a_password_is_shown() {
         "redis-sentinel://a/mm?sentinel_password=canary%",
         "redis-sentinel://a/mm?sentinel_password=canary?canary@host",
         "redis-sentinel://a/mm?sentinel_password=canary&sentinel_password=canary",
+        "redis-sentinel://a/mm?sentinel_password=canary&canary",
+        "redis+unix:///s?pass=canary&canary",
         "redis://host?canary%00=1",
     ] {
         for error in refusals(url) {
             assert!(!error.contains("canary"), "{url}: {error}");
         }
+    }
+}
+
+#[test]
+fn the_rest_of_a_password_is_not_shown_as_a_setting() {
+    let error = own("redis-sentinel://a/mm?sentinel_password=x&canary=1").unwrap_err().to_string();
+    assert!(error.contains("write an `&` of a password as `%26`"), "{error}");
+    assert!(!error.contains("canary"), "{error}");
+    let url = "redis-sentinel://a/mm?sentinel_password=x&timeout=5";
+    assert_eq!(read(url, Readers::Others).unwrap().1.ignored, ["timeout"]);
+}
+
+#[test]
+fn a_password_is_not_shown_as_a_scheme() {
+    for url in ["user:canary://x@host", "user:://canary@host", "canary@://host"] {
+        let error = Locker::builder().url(url).connect_lazy().unwrap_err().to_string();
+        assert!(error.starts_with("the URL has no scheme; write one of"), "{url}: {error}");
     }
 }
 

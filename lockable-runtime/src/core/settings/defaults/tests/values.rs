@@ -84,6 +84,7 @@ fn a_wrong_default_is_named_and_not_shown() {
         assert!(refusal(query).starts_with("in the URL, `namespace` "), "{query}");
     }
     assert!(refusal("namespace=a&namespace=b").contains("`namespace` occurs twice"));
+    assert!(refusal("protocol=resp3&protocol=resp2").contains("`protocol` occurs twice"));
 }
 
 #[test]
