@@ -286,7 +286,7 @@ fn labels(text: &str) -> Vec<String> {
 /// The questions of the design that are links: `[question?]`, without another label.
 fn questions(text: &str) -> Vec<String> {
     let parts = text.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
-    let is_alone = |rest: &str| !rest.is_empty() && !rest.starts_with('(');
+    let is_alone = |rest: &str| !rest.is_empty() && !rest.starts_with(['(', '[']);
     let parts = parts.filter(|(label, rest)| label.ends_with('?') && is_alone(rest));
     let labels = parts.map(|(label, _)| label);
     labels.map(|label| label.split_whitespace().collect::<Vec<_>>().join(" ")).collect()

@@ -62,7 +62,7 @@ pub(crate) trait Operations: Send + Sync {
 
     /// Sends a message to the process that has the lock.
     ///
-    /// See "How does a revoke request reach its holder by pub/sub?" in DESIGN.md.
+    /// See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
     fn send(&self, revocation: Revocation) -> Reply<Audience>;
 
     /// Moves the queue entries of a process to the front of a queue; says whether it has any there. In memory all are of

@@ -1,6 +1,6 @@
 //! What an operator does to a lease.
 //!
-//! See "How does a revoke request stop a holder?" in DESIGN.md.
+//! See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
 
 use super::Lease;
 use super::state::LeaseState;

@@ -56,7 +56,7 @@ pub(crate) enum Status {
     MaxHoldReached,
     /// An operator asked the holder to stop: the body has to, and the lock is released then.
     ///
-    /// See "How does a revoke request stop a holder?" in DESIGN.md.
+    /// See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
     Revoked,
     Lost(Loss),
     /// The release has begun.

@@ -165,7 +165,7 @@ pub(crate) fn skipped(error: &LockError) {
 
 /// A decorated call failed, and its return type has no place for the error.
 ///
-/// See "Why is `tracing` not optional?" in DESIGN.md.
+/// See "Why is `tracing` not optional, and why is the body inside of a debug span?" in DESIGN.md.
 pub(crate) fn error_discarded(error: &LockError) {
     let key = error.shown_key();
     let label = error.label();

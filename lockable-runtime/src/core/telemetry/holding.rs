@@ -1,6 +1,6 @@
 //! From the grant of a lock to the start of its release, or to its loss.
 //!
-//! See "Why are spans at debug level, and why is the body inside of one?" in DESIGN.md.
+//! See "Why is `tracing` not optional, and why is the body inside of a debug span?" in DESIGN.md.
 
 use std::time::Duration;
 

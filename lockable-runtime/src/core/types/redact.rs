@@ -1,6 +1,6 @@
 //! How a lock key is displayed where others read it: as it is, or redacted.
 //!
-//! See "Why does `redact_keys` show a keyed hash?" in DESIGN.md.
+//! See "Why does `redact_keys` show a keyed hash, and why do server messages lose quotations?" in DESIGN.md.
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;

@@ -1,6 +1,6 @@
 //! What a server reports of one lock and its queue, by client tracking.
 //!
-//! See "What does a watch cost the server?" in DESIGN.md.
+//! See "How does a listing or a watch spare the server (`SCAN`)?" in DESIGN.md.
 
 use std::pin::pin;
 use std::sync::{Arc, Weak};

@@ -1,6 +1,6 @@
 //! What operators ask Redis for: plain commands, of which each is short.
 //!
-//! See "How does `SCAN` list a million locks without blocking Redis?" in DESIGN.md.
+//! See "How does a listing or a watch spare the server (`SCAN`)?" in DESIGN.md.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -145,7 +145,7 @@ impl Shared {
 
 /// What is given, or else what the program has chosen for the whole process, or else ring, if it is there.
 ///
-/// See "Whose cryptography does TLS use?" in DESIGN.md.
+/// See "Why is TLS not left to the `redis` crate?" in DESIGN.md.
 fn provider(settings: &Settings) -> Result<Arc<CryptoProvider>, LockError> {
     let given = settings.crypto_provider.clone();
     let chosen = given.or_else(|| CryptoProvider::get_default().cloned());

@@ -35,7 +35,7 @@ impl Login {
 impl SecretSource<Credentials> {
     /// What a connection logs in with that has to be open within that time: a quarter of it is for logging in.
     ///
-    /// See "Why are credentials requested for every new connection (`AUTH`)?" in DESIGN.md.
+    /// See "Why are credentials requested for every new connection (`AUTH`), on a thread of their own?" in DESIGN.md.
     ///
     /// # Errors
     /// When there are no credentials in time.

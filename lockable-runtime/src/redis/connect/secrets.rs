@@ -82,7 +82,7 @@ impl<T: Clone + Send + 'static> SecretSource<T> {
     /// Asks for the secret on a thread of its own: that may block, and the thread of a runtime may be the one
     /// that renews leases. Once this is dropped, a call of the user's function ends at its next `await`.
     ///
-    /// See "Why does the credentials function run on a thread of its own?" in DESIGN.md.
+    /// See "Why are credentials requested for every new connection (`AUTH`), on a thread of their own?" in DESIGN.md.
     async fn ask(&self, secret: Secret<T>) -> Result<T, Cause> {
         let ended = |_| words("there are no more");
         let call = Arc::clone(&self.calls).acquire_owned().await.map_err(ended)?;

@@ -1,6 +1,6 @@
 //! How far a connection is that is being opened: the words of an error, and of a deadline that ends meanwhile.
 //!
-//! See "What does an error say about a connection that was not opened?" in DESIGN.md.
+//! See "How are the addresses of a host tried, and what does an error say of them?" in DESIGN.md.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};

@@ -1,6 +1,6 @@
 //! A TCP connection to whichever of a host's addresses accepts one first.
 //!
-//! See "Why are the addresses of a host tried side by side?" in DESIGN.md.
+//! See "How are the addresses of a host tried, and what does an error say of them?" in DESIGN.md.
 
 use std::collections::BTreeMap;
 use std::future::Future;

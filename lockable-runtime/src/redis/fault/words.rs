@@ -1,7 +1,7 @@
 //! What may be shown of a server's words: all but what they quote of a command, which can be a key that is
 //! redacted, or an owner token.
 //!
-//! See "Why are quotations removed from server error messages?" in DESIGN.md.
+//! See "Why does `redact_keys` show a keyed hash, and why do server messages lose quotations?" in DESIGN.md.
 
 use std::borrow::Cow;
 

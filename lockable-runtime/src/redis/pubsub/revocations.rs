@@ -1,6 +1,6 @@
 //! The subscription on which this process hears what operators send to its holders.
 //!
-//! See "How does a revoke request reach its holder by pub/sub?" in DESIGN.md.
+//! See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

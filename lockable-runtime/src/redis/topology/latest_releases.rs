@@ -1,6 +1,6 @@
 //! The releases of the last moment, which are repeated on the next primary.
 //!
-//! See "Why are the latest releases repeated after a failover?" in DESIGN.md.
+//! See "What becomes of the replies and releases of a demoted primary?" in DESIGN.md.
 
 use std::collections::VecDeque;
 use std::mem;

@@ -348,7 +348,7 @@ impl Connection {
 
     /// Whether the server was left by now, for another primary or node: what this one answers counts for nothing.
     ///
-    /// See "Why are late replies of a demoted primary discarded after a failover?" in DESIGN.md.
+    /// See "What becomes of the replies and releases of a demoted primary?" in DESIGN.md.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.target.is_over()
     }

@@ -1,6 +1,6 @@
 //! Settings of the server that locks depend on.
 //!
-//! See "Why does the first connection read settings (`CONFIG GET`, `INFO`)?" in DESIGN.md.
+//! See "What does a handshake ask for (`SCRIPT EXISTS`, `CONFIG GET`, `INFO`)?" in DESIGN.md.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,6 +1,6 @@
 //! The texts of the scripts, and what a server calls them in its cache.
 //!
-//! See "When is the text of a script sent (`EVALSHA`, `NOSCRIPT`)?" in DESIGN.md.
+//! See "What does a handshake ask for (`SCRIPT EXISTS`, `CONFIG GET`, `INFO`)?" in DESIGN.md.
 
 use std::sync::LazyLock;
 

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 8;
 
 /// Examines every master as a server is examined alone, and connects to every replica.
 ///
-/// See "What does the check examine in a cluster?" in DESIGN.md.
+/// See "What does the check examine at Sentinels and in a cluster?" in DESIGN.md.
 pub(super) async fn check(opener: &Opener, aim: &Aim, seeds: &[Endpoint]) -> Report {
     let mut report = Report::new(&opener.server);
     let ask = |endpoint: Endpoint| {

@@ -12,7 +12,7 @@ use crate::redis::topology::votes::Vote;
 
 /// What all of them said.
 ///
-/// See "What does the check examine at Sentinels?" in DESIGN.md.
+/// See "What does the check examine at Sentinels and in a cluster?" in DESIGN.md.
 pub(super) struct Group {
     /// The name that they have for the primary.
     primary: String,
