@@ -133,7 +133,7 @@ pub use self::operators::check;
 /// | `Result<T, E>` where `E: From<LockError>` | `Err` |
 /// | any other | the value of `on_busy` or `on_error`; both are required, or `on_error` alone beside `wait` without a limit |
 ///
-/// No failure is silent: [errors](crate::guide::errors#without-a-result) has the level of each event.
+/// The level of each event is [in the guide](crate::guide::errors#without-a-result).
 ///
 /// # Keys
 ///
@@ -225,10 +225,9 @@ pub use self::operators::check;
 /// | `impl Iterator`, which may be lazy | a [warning](#warnings) |
 /// | any other value, also a generic `T`, `Vec<_>` and `Box<dyn Iterator>` | accepted |
 ///
-/// So await, consume and collect inside of the body. If the later work does not need the lock, return it in
-/// [`AfterRelease`].
+/// So await, consume and collect inside of the body, or return in [`AfterRelease`] what does not need the lock.
 ///
-/// No type shows the rest: a response whose body is a stream, a task that the body has spawned, a closure. If such work
+/// No type shows the rest: a response whose body is a stream, a spawned task, a closure. If such work
 /// needs the lock, it acquires the lock itself: by [`run`](LockRequest::run), or with a guard that lives as long as the
 /// stream. Work that another process finishes gets it by a [ticket](LockGuard::into_ticket).
 ///
