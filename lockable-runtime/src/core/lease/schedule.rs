@@ -16,7 +16,7 @@ const TRIES: u32 = 9;
 /// A connection that breaks at every check would otherwise be opened again without a pause, because
 /// each one that opens asks for the next check.
 ///
-/// See "Why does a reconnect check all leases?" in DESIGN.md.
+/// See "Why does a reconnect check all leases, and restore their TTL?" in DESIGN.md.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 
 /// From when on the deletion of a renewed lock is noticed at once: shorter bodies cost nothing.

@@ -8,7 +8,7 @@
 //! and the end of `max_hold` are no such end: the body stops, and its lock is held until the release. The guard reads the
 //! status right before each poll of the body, and stops the body unless it is [`Held`](Status::Held).
 //!
-//! See "What makes a lease lost?" in DESIGN.md.
+//! See "What makes a lease lost, and why is the end of `max_hold` no loss?" in DESIGN.md.
 //! See "What has to be believed, and what does a lease promise then?" in DESIGN.md.
 
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(crate) enum Status {
     Held(Duration),
     /// `max_hold` is over: the body has to stop, and the lock is released then.
     ///
-    /// See "Why is the end of `max_hold` not a lost lease?" in DESIGN.md.
+    /// See "What makes a lease lost, and why is the end of `max_hold` no loss?" in DESIGN.md.
     MaxHoldReached,
     /// An operator asked the holder to stop: the body has to, and the lock is released then.
     ///

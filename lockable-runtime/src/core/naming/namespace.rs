@@ -77,7 +77,7 @@ impl Namespace {
 
     /// The name of the fence counter that the locks of a slot share.
     ///
-    /// See "Where do fencing tokens come from?" in DESIGN.md.
+    /// See "Where do fencing tokens come from, and what seeds a fence counter (`TIME`)?" in DESIGN.md.
     pub(crate) fn fence(&self, slot: Slot) -> Companion<'_> {
         Companion([&self.0, ":fence:{", tag(slot), "}"])
     }

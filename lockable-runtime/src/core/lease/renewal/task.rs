@@ -52,7 +52,7 @@ struct Requested {
     ttl: Option<Ttl>,
     /// What a check restores, but no look: the rest of the lease.
     ///
-    /// See "Why does a check restore the TTL of a lease?" in DESIGN.md.
+    /// See "Why does a reconnect check all leases, and restore their TTL?" in DESIGN.md.
     rest: Option<Ttl>,
 }
 
