@@ -412,8 +412,8 @@ pub use self::operators::check;
 ///
 /// # Request ids
 ///
-/// A call inside of a [`RequestId::scope`] stores the request's id in Redis, at the end of the lock's value. See [who
-/// holds a lock](crate::guide::operating#who-holds-a-lock).
+/// A call inside of a [`RequestId::scope`] stores the request's id in Redis, at the end of the lock's value. A lock
+/// that is passed on within a turn keeps the id of the turn's first holder.
 ///
 /// # With other attributes
 ///
