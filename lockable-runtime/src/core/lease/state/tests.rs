@@ -89,7 +89,7 @@ fn the_first_loss_is_the_one_that_counts() {
     assert_eq!(lease.status(at(99_999)), Status::Lost(Loss::Taken));
 }
 
-/// A ticket may have the lock by then, which is no loss; whether it has one is the answer's to say.
+/// A ticket may have the lock by then, which is no loss; only the answer decides whether it has.
 #[test]
 fn what_renewals_find_is_no_loss_while_a_lock_is_passed_on() {
     let mut lease = lease();
@@ -186,7 +186,6 @@ fn a_lock_that_was_taken_away_is_lost_at_once() {
 #[derive(Clone, Debug)]
 enum Event {
     Look,
-    /// Sent this many milliseconds before its answer.
     Renewed(u64, Ttl),
     Refused(Loss),
     Revoke,
