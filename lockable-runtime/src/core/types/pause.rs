@@ -20,7 +20,6 @@ pub(crate) struct Pause {
 }
 
 impl Pause {
-    /// Returns the pause of a lock with this value, if it is paused.
     pub(crate) fn of(value: &LockValue) -> Option<Self> {
         let is_pause = |parts: &TokenParts<'_>| parts.mark == Some(Mark::Paused);
         let parts = TokenParts::parse(value.text()).filter(is_pause)?;
@@ -62,7 +61,7 @@ pub(crate) fn length(length: Duration) -> Result<Ttl, LockError> {
     Ttl::new("pause", length)
 }
 
-/// One that was forgotten ends within a day.
+/// A forgotten pause ends within a day.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[cfg(test)]

@@ -14,10 +14,9 @@ use crate::core::types::owner::{Origin, OwnerToken, ReleasedBy, number_of_try};
 
 /// What the owner tokens of one locker begin with, except those of its waiters.
 ///
-/// A locker serves the process that made it and no process that was forked from that. So no other process
-/// has the same prefix, unless it was started from an image of this one. Then both have the same randomness
-/// in memory: therefore the prefix is drawn again for every call that comes more than [`LONGEST_USE`] after
-/// the last draw.
+/// A locker serves the process that made it, and none that was forked from that. So no other process has the same
+/// prefix, unless it was started from an image of this one, with the same randomness in memory: therefore a prefix is
+/// drawn again for every call that comes more than [`LONGEST_USE`] after the last draw.
 ///
 /// See "What if two processes start from one VM image or snapshot?" in DESIGN.md.
 #[derive(Debug)]
@@ -123,7 +122,7 @@ impl FencingToken {
 
     /// Returns the token as a signed number, such as for a column of type `BIGINT`.
     ///
-    /// A token is microseconds since 1970 and a counter, far below [`i64::MAX`]; a larger one would become that.
+    /// A token is far below [`i64::MAX`], the result for a larger one.
     #[must_use]
     pub fn as_i64(self) -> i64 {
         i64::try_from(self.0).unwrap_or(i64::MAX)
