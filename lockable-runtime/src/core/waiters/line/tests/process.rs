@@ -18,10 +18,8 @@ pub(super) enum Packet {
     Answer(Arc<Attempt>, Enqueued),
     /// No answer came in time.
     NoAnswer(Arc<Attempt>),
-    /// Nor will one come.
     Unanswered(Arc<Attempt>),
     Withdrawal(Arc<Attempt>),
-    /// A release of the background.
     Deferred(Arc<Attempt>),
     /// The release of a turn, and whether its answer will arrive.
     Release(Arc<Attempt>, TurnEnd, bool),
@@ -38,7 +36,6 @@ pub(super) struct Process {
     pub(super) line: Line<u64>,
     pub(super) due: Option<Moment>,
     pub(super) under_way: Vec<Packet>,
-    /// The calls that wait in line.
     pub(super) waiting: BTreeSet<u64>,
     /// The calls that hold the lock, or believe so.
     pub(super) holding: BTreeMap<u64, Arc<Attempt>>,
@@ -58,7 +55,6 @@ impl Process {
         }
     }
 
-    /// A number for a new call, or a new attempt.
     fn number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number
@@ -143,7 +139,6 @@ impl Process {
         self.perform(actions);
     }
 
-    /// The release of a turn begins.
     pub(super) fn releases(&mut self, attempt: Arc<Attempt>, is_heard: bool, now: Moment) {
         let make = self.make();
         let turn_end = self.line.releasing(&attempt, Some(make), now);
@@ -154,7 +149,6 @@ impl Process {
         self.take_due();
     }
 
-    /// Does what the line asks for.
     pub(super) fn perform(&mut self, actions: Actions<u64>) {
         let Actions { deliver, query, withdraw, release, refuse } = actions;
         if let Some((number, granted)) = deliver {
@@ -179,7 +173,6 @@ impl Process {
         assert!(self.is_attended(), "calls wait, and nothing will happen");
     }
 
-    /// Whether something will serve the calls that wait.
     fn is_attended(&self) -> bool {
         self.waiting.is_empty() || self.due.is_some() || !self.under_way.is_empty()
     }
