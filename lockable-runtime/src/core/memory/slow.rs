@@ -29,7 +29,6 @@ pub(crate) struct Slow {
     /// Whose server renews nothing: each slot has one of its own.
     pub(crate) silent: OnceLock<Slot>,
     pub(crate) queries: AtomicUsize,
-    /// How many releases came without a next attempt.
     pub(crate) releases: AtomicUsize,
 }
 
