@@ -1,10 +1,7 @@
-//! The variables of the environment that name a backend.
-
 use std::env::{self, VarError};
 
 use crate::core::types::error::{LockError, LockErrorKind};
 
-/// The first variable that names a backend.
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) url: String,
@@ -12,10 +9,10 @@ pub(crate) struct Variable {
     pub(crate) is_shared: bool,
 }
 
-/// The URL of `LOCKABLE_URL`, or else of `REDIS_URL`; none where both are empty or not set.
+/// The URL of `LOCKABLE_URL`, or else of `REDIS_URL`; `None` if both are empty or not set.
 ///
 /// # Errors
-/// When a value is not UTF-8, and when a variable is set that a user would expect to count beside them.
+/// When a value is not UTF-8, and when a variable is set that a user would expect to matter beside them.
 pub(crate) fn url() -> Result<Option<Variable>, LockError> {
     for (name, setting) in [("LOCKABLE_PREFIX", "prefix"), ("LOCKABLE_NAMESPACE", "namespace")] {
         if variable(name)?.is_some() {

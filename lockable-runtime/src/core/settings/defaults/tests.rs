@@ -69,7 +69,6 @@ fn sentinels_have_credentials_of_their_own() {
 const KINDS: [&str; 4] =
     ["memory://", "redis://host", "redis-sentinel://host/mm", "redis+unix:///s"];
 
-/// All that reads a URL and its settings.
 fn all_read(url: &str) -> String {
     let (values, url) = own(url).unwrap();
     format!("{values:?} {:?}", Address::parse(&url))
@@ -101,7 +100,7 @@ fn white_space_around_a_name_is_refused_everywhere() {
     assert_eq!(shared.1.ignored, ["timeout"]);
 }
 
-/// In a URL for all programs these are refused as well.
+/// Also in a URL for all programs.
 #[test]
 fn a_setting_that_is_nearly_ours_is_refused() {
     for (written, meant) in [
@@ -158,7 +157,6 @@ fn settings_of_other_programs_are_refused_where_no_other_program_reads() {
     assert_eq!(values.prefix.as_deref(), Some("shop:"));
 }
 
-/// A password that is not percent-encoded may look like a setting.
 #[test]
 fn no_part_of_a_password_is_shown() {
     for url in [
@@ -183,7 +181,7 @@ fn no_part_of_a_password_is_shown() {
     }
 }
 
-/// What URLs are made of, and what they are not.
+/// Parts of URLs, and others.
 fn part() -> impl Strategy<Value = String> {
     let parts = [
         "://",
@@ -248,7 +246,6 @@ fn shown(builder: LockerBuilder) -> String {
 }
 
 proptest! {
-    /// A password may have any characters, also those that a URL has to have encoded.
     #[test]
     fn no_url_shows_its_password(
         scheme in scheme(), user in "u?", before in parts(), after in parts(), rest in parts(),
