@@ -22,18 +22,16 @@ pub(crate) struct Worklist<K, T> {
     state: Mutex<WorkerState<K, T>>,
     /// Notified when the task has to look earlier than it meant to.
     earlier: Notify,
-    /// How many entries are [being performed](InFlight).
     in_flight: AtomicUsize,
 }
 
 struct WorkerState<K, T> {
     agenda: Agenda<K, T>,
-    /// When the task that works it off looks again, whatever happens; none when there is no task.
-    /// Written under the lock, so none is missing and none is too many.
+    /// When the task that works it off looks again, whatever happens; `None` if there is no task. Written under the
+    /// mutex, so there is always one task.
     attended: Option<Moment>,
 }
 
-/// What the task does next.
 enum TaskStep<K> {
     Perform(Vec<K>),
     Wait(Duration),
@@ -58,7 +56,7 @@ pub(crate) trait Agent: Send + Sync + Sized + 'static {
         MAX_IN_FLIGHT.saturating_sub(self.worklist().in_flight.load(Ordering::Acquire))
     }
 
-    /// Changes the agenda, and starts the task that works it off where there is none.
+    /// Changes the agenda, and starts the task that works it off if there is none.
     fn change<R>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut Agenda<Self::Key, Self::Item>) -> R,
@@ -100,7 +98,7 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
         Self { context: Arc::clone(context), state, earlier, in_flight }
     }
 
-    /// Changes the agenda; says whether the caller has to start [`attend`].
+    /// Changes the agenda; returns whether the caller has to start [`attend`].
     #[must_use = "a task may have to be started"]
     fn change<R>(&self, change: impl FnOnce(&mut Agenda<K, T>) -> R) -> (R, bool) {
         let mut state = self.state.lock();
@@ -185,7 +183,6 @@ impl<A: Agent> Drop for Attendance<A> {
     }
 }
 
-/// At most this many entries of one agent are performed at the same time.
 const MAX_IN_FLIGHT: usize = 256;
 
 #[cfg(test)]
