@@ -1,5 +1,3 @@
-//! What operators need of a store in memory.
-
 use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;

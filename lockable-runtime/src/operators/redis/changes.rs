@@ -20,7 +20,6 @@ use crate::redis::route::Router;
 use crate::redis::wire::connection::Connection;
 use crate::redis::wire::tracking;
 
-/// Opens a connection on which the server reports the changes of a lock.
 pub(super) async fn changes(
     router: &Router,
     key: LockKey,
@@ -49,7 +48,7 @@ pub(super) async fn changes(
     outcome.await.unwrap_or(Ok(None))
 }
 
-/// A connection, and what is read on it again after each change: a server reports the first one after a read.
+/// A connection, and what is read on it again after each change: a server reports only the first change after a read.
 struct Tracked {
     connection: Connection,
     reads: Vec<Cmd>,
@@ -73,7 +72,6 @@ impl Tracked {
         Ok(is_done(call(&self.connection, self.reads.iter().cloned()).await?))
     }
 
-    /// Reports changes until the connection ends, or no one receives them.
     async fn report(&self, opener: &Opener, changed: &Changed, reports: &watch::Sender<()>) {
         while self.connection.unless_abandoned(self.hears(changed, reports)).await == Some(true) {
             // A lock that changes hands all the time is not read as often.
