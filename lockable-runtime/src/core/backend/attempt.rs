@@ -1,5 +1,3 @@
-//! One acquisition, as its backend knows it.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,7 +16,7 @@ use crate::core::types::redact::DisplayKey;
 use crate::core::types::reporting::Reporting;
 use crate::core::types::slot::Slot;
 
-/// One acquisition, from before its first request until after its release.
+/// One acquisition, as its backend knows it, from before its first request until after its release.
 ///
 /// Its owner token is also the identity of the request: a command that was sent twice finds its own token and succeeds.
 pub(crate) struct Attempt {
@@ -30,7 +28,7 @@ pub(crate) struct Attempt {
     pub(crate) owner: OwnerToken,
     pub(crate) released_by: ReleasedBy,
     pub(crate) ttl: Ttl,
-    /// How long a release keeps the lock for it, until it queries. Never changes, because its entry in a queue says so.
+    /// How long a hand-off reserves the lock for it. Never changes, because its entry in a queue says so.
     pub(crate) reservation: Ttl,
     /// Written by the backend before the first request enters any queue; zero until then.
     sent_at: AtomicU64,
@@ -42,9 +40,9 @@ pub(crate) struct Attempt {
     /// Whether no call waits for it any more: it may not be queued again.
     is_withdrawn: AtomicBool,
     is_watched: AtomicBool,
-    /// The label of the call that holds or requests the lock, for events. It changes when the turn is passed on.
+    /// Of the call that holds or requests the lock, for events. It changes when the turn is passed on.
     label: Mutex<&'static Label>,
-    /// What has the lock by the latest answer, if that is no holder: a pause, a ticket, or what a release left taken.
+    /// What has the lock by the latest answer, if that is no holder.
     obstacle: Mutex<Option<Arc<Held>>>,
 }
 
@@ -86,7 +84,7 @@ impl Attempt {
         }
     }
 
-    /// Returns this acquisition as one of `permit`, once it is known to have that permit.
+    /// Once the acquisition is known to have that permit.
     pub(crate) fn with_permit(&self, permit: LockKey) -> Arc<Self> {
         self.again_as(Self::owned(permit, self.ttl, self.owner.clone()))
     }
@@ -96,7 +94,7 @@ impl Attempt {
         self.again_as(Self { local_permit: self.local_permit.clone(), ..this })
     }
 
-    /// Returns the other value, which then knows what has been sent for this one.
+    /// The other value, which then knows what has been sent for this one.
     fn again_as(&self, other: Self) -> Arc<Self> {
         let other = Self { reservation: self.reservation, ..other }.labeled(self.label());
         for (from, to) in [
@@ -110,7 +108,6 @@ impl Attempt {
         Arc::new(other)
     }
 
-    /// Returns this acquisition as one of each permit that it may have.
     pub(crate) fn permits(&self) -> impl Iterator<Item = Arc<Self>> + Send + '_ {
         self.local_permit
             .iter()
@@ -159,7 +156,7 @@ impl Attempt {
         self.obstacle.lock().clone()
     }
 
-    /// The entry in a queue: the reservation in milliseconds, and the owner token.
+    /// The reservation in milliseconds, and the owner token.
     pub(crate) fn entry(&self) -> String {
         format!("{} {}", self.reservation.duration().as_millis(), self.owner.as_ref())
     }
@@ -179,7 +176,7 @@ impl Attempt {
         self.lapses_at.fetch_max(now.after(ttl.duration()).as_nanos(), Ordering::AcqRel);
     }
 
-    /// When the first request went out; `None` means that the backend cannot know this attempt.
+    /// `None` means that the backend cannot know this attempt.
     pub(crate) fn sent_at(&self) -> Option<Moment> {
         moment(&self.sent_at)
     }
@@ -230,7 +227,6 @@ fn moment(nanos: &AtomicU64) -> Option<Moment> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Release {
-    /// The lock was this attempt's and is free now.
     Released,
     /// The lock has no holder: it expired or was deleted.
     Absent,
@@ -253,8 +249,7 @@ mod tests {
         assert_eq!(attempt.sent_at(), Some(Moment::from_nanos(5)));
     }
 
-    /// Otherwise one call is in the queue twice. The reservation is a part of the entry, and below a second if the
-    /// first lease is.
+    /// Otherwise one call is in the queue twice. The reservation is a part of the entry.
     #[test]
     fn an_attempt_keeps_its_entry_for_a_longer_lease() {
         let [short, long] = [500, 60_000].map(Duration::from_millis);

@@ -75,7 +75,7 @@ impl BackendContext {
         self.usable_here().map(|()| &self.backend)
     }
 
-    /// Lets lines query `delay` later than usual without a wake-up: for tests of what serves their calls before.
+    /// Lets lines query that much later without a wake-up: for tests of what serves their calls before.
     #[cfg(lockable_internals)]
     pub(crate) fn rechecked_later(mut self, delay: Duration) -> Self {
         self.recheck_delay = delay;
@@ -87,7 +87,7 @@ impl BackendContext {
         if due > now { due.after(self.recheck_delay) } else { due }
     }
 
-    /// The answer about a lock of this slot within the command deadline, or the fault that none came.
+    /// As [`Query::answer`].
     pub(crate) async fn request<T>(&self, slot: Slot, reply: Reply<T>) -> Result<T, Fault> {
         self.query(slot, reply).answer().await
     }
@@ -120,7 +120,6 @@ impl Drop for BackendContext {
 
 pub(crate) struct Query<'a, T> {
     context: &'a BackendContext,
-    /// The slot of the lock, or of one of the locks of a server.
     slot: Slot,
     pub(crate) reply: Option<Reply<T>>,
 }
@@ -134,7 +133,6 @@ impl<T> Query<'_, T> {
         self.answer_within(self.context.command_deadline)
     }
 
-    /// As [`answer`](Self::answer), but within `limit`.
     pub(crate) fn answer_within(
         &mut self,
         limit: Duration,
@@ -177,7 +175,7 @@ impl<T> Query<'_, T> {
 }
 
 pin_project! {
-    /// An answer, or what replaces it after the limit. No async fn, which would store its parts twice.
+    /// No async fn, which would store its parts twice.
     #[must_use = "nothing happens before it is awaited"]
     struct LimitedReply<'a, T, C, R> {
         context: &'a BackendContext,

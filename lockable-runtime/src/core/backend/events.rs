@@ -19,7 +19,6 @@ pub(crate) struct WakeUp {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Revocation {
     pub(crate) verb: Verb,
-    /// What the holder wrote.
     pub(crate) owner: String,
     pub(crate) key: LockKey,
     pub(crate) reason: Reason,
@@ -27,12 +26,10 @@ pub(crate) struct Revocation {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// The holder is to stop and release.
     Revoke,
     Forced,
 }
 
-/// A setting of a server that endangers locks.
 pub(crate) struct Danger<'a> {
     pub(crate) server: &'a str,
     pub(crate) code: &'a str,
@@ -49,14 +46,13 @@ pub(crate) struct Danger<'a> {
 pub(crate) trait Events: Send + Sync {
     fn on_wake_up(&self, wake_up: WakeUp);
 
-    /// The subscription is a new one, and wake-ups may have been missed: every line that waits for a lock of these
-    /// slots queries.
+    /// Wake-ups may have been missed: every line that waits for a lock of these slots queries.
     fn on_resubscribed(&self, _concerns: &dyn Fn(Slot) -> bool) {}
 
     /// A server refuses the subscription to wake-ups, which only an operator can mend; once for each server.
     fn on_unheard(&self, _fault: &Fault) {}
 
-    /// A setting of a server endangers locks; at the first connection of the process to it.
+    /// At the first connection of the process to a server with a setting that endangers locks.
     fn on_endangered(&self, _danger: &Danger<'_>) {}
 
     /// A certificate ends soon, or has ended, which this sentence says.
@@ -66,8 +62,8 @@ pub(crate) trait Events: Send + Sync {
     /// of date.
     fn on_broken(&self, _fault: &Fault, _concerns: &dyn Fn(Slot) -> bool) {}
 
-    /// A connection was opened: since the others were, the server of these slots may have been replaced, or have lost
-    /// its data.
+    /// The server of these slots may have been replaced, or have lost its data, since the other connections were
+    /// opened.
     fn on_connected(&self, _concerns: &dyn Fn(Slot) -> bool) {}
 
     fn on_changed(&self, _key: &str) {}

@@ -21,7 +21,7 @@ pub(crate) struct Grant {
     ttl: Ttl,
     /// Boxed, because every grant has the space for it and few are of one.
     permit: Option<Box<LockKey>>,
-    /// The epoch of the server that answered, if the server can be left for another one, which may not know the grant.
+    /// Set if the server can be left for another one, which may not know the grant.
     epoch: Option<Arc<Epoch>>,
 }
 
@@ -36,20 +36,18 @@ impl Grant {
         Self { permit: permit.map(Box::new), ..self }
     }
 
-    /// Returns this grant as one that is worth nothing once `epoch` is over.
+    /// The grant is worth nothing once `epoch` is over.
     pub(crate) fn of_epoch(self, epoch: Option<Arc<Epoch>>) -> Self {
         Self { epoch, ..self }
     }
 
-    /// Returns the grant for the next call of the process, with the next reserved fencing token; `None` if these are
-    /// used up.
+    /// The grant for the next call of the process, with the next reserved fencing token; `None` if these are used up.
     pub(crate) fn pass(&self) -> Option<Self> {
         let passes = self.fence.passes.checked_sub(1)?;
         let fence = Reserved { first: self.fence.first.saturating_add(1), passes };
         Some(Self { fence, ..self.clone() })
     }
 
-    /// Whether a lease of that length, which begins with the grant, is held then.
     pub(crate) fn holds(&self, ttl: Ttl, now: Moment) -> bool {
         let is_over = self.epoch.as_ref().is_some_and(|epoch| epoch.is_over());
         self.lasts(ttl) && now < self.since.after(ttl.usable()) && !is_over

@@ -81,8 +81,8 @@ pub(crate) use grant::{Grant, Reserved};
 ///   starts above the last one, as at the time in microseconds.
 /// - `renew` moves the end of a grant only forwards, and makes nothing that is not there.
 /// - `transfer` gives a lock to the other attempt only if this one has it, and fencing tokens stay as they are.
-/// - `release` of an attempt that is not the holder changes no lock: the owner token proves the right to it. Before the
-///   end of its `min_hold`, it leaves the lock taken until then, by no holder who could renew it.
+/// - `release` of an attempt that is not the holder changes no lock: the owner token proves the right to it. What a
+///   minimum hold leaves taken has no holder who could renew it.
 /// - A key that holds anything but a lock is left as it is.
 ///
 /// # Cancel safety
@@ -93,22 +93,21 @@ pub(crate) trait Backend: Environment + Any {
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release>;
 
-    /// Releases, and queues another attempt of this process; returns the grant of that one if its turn has come at
-    /// once.
+    /// Releases, and queues another attempt of this process; returns the grant of that if its turn has come at once.
     fn release_to(
         &self,
         attempt: Arc<Attempt>,
         next: Arc<Attempt>,
     ) -> Reply<(Release, Option<Grant>)>;
 
-    /// Renews leases, or only checks them; returns one outcome for each, in their order. A fault that concerns one
-    /// lease leaves the others as they are.
+    /// Renews or checks leases; returns one outcome for each, in their order. A fault that concerns one lease leaves
+    /// the others as they are.
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>>;
 
-    /// Gives a lock from one owner token to another, for the whole lease of that: to a ticket, or to its holder.
+    /// Gives a lock from one owner token to another: to a ticket, or to its holder.
     fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Renewed>;
 
-    /// Counts up the fence counter of the attempt's lock. No fencing token of the lock is above the count.
+    /// No fencing token of the lock is above the count.
     fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64>;
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued>;
@@ -121,9 +120,9 @@ pub(crate) trait Backend: Environment + Any {
     fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool>;
 }
 
-/// Where a backend is and what it runs on: its names, its clock, its tasks and its connections.
+/// Where a backend is and what it runs on.
 pub(crate) trait Environment: Send + Sync + 'static {
-    /// Which backend this is, for messages: where it is, without credentials.
+    /// Where the backend is, for messages, without credentials.
     fn name(&self) -> &str;
 
     /// Identity of the store: equal for two backends if they reach the same one, as far as can be known.
@@ -140,7 +139,6 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// The runtime that renews the caller's leases: not the caller's own if that is blocked.
     fn renewal_runtime(&self, caller_blocks: bool) -> Handle;
 
-    /// Makes sure that the backend can be used from the calling task.
     fn connect(&self) -> Reply<()> {
         Box::pin(ready(Ok(())))
     }
@@ -150,7 +148,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// lockers share keeps them all.
     fn report_to(&self, origin: Origin, events: Weak<dyn Events>);
 
-    /// Which of the backend's servers has these locks: the renewals of one server go together.
+    /// The server of these locks: the renewals of one server go together.
     fn server_index(&self, _: Slot) -> usize {
         0
     }
@@ -160,10 +158,10 @@ pub(crate) trait Environment: Send + Sync + 'static {
         ReleasedBy::Script
     }
 
-    /// Starts to watch what others do with the locks that are held here, if it does not yet; never waits.
+    /// Starts to watch what others do with the locks that are held here; never waits.
     fn watch_holders(&self) {}
 
-    /// The fault of a request for such a lock on whose answer the calling task gave up after this time.
+    /// The fault of a request about such a lock on which the calling task gave up after this time.
     fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
         Fault::no_answer(self.name(), waited)
     }
@@ -171,7 +169,6 @@ pub(crate) trait Environment: Send + Sync + 'static {
 
 pub(crate) enum AcquireReply {
     Granted(Grant),
-    /// Another holder has it.
     Busy,
     /// No one is at work: a `once` call ended well, and its period is not over.
     Done,
@@ -185,7 +182,6 @@ pub(crate) struct Renewal {
 }
 
 impl Renewal {
-    /// A request that is sent now.
     pub(crate) fn new(attempt: &Arc<Attempt>, ttl: Option<Ttl>, now: Moment) -> Self {
         if let Some(ttl) = ttl {
             attempt.mark_renewed(now, ttl);
@@ -198,7 +194,7 @@ impl Renewal {
 pub(crate) enum Renewed {
     /// The lock is this attempt's, and lasts for the TTL or longer.
     Held,
-    /// The lock has no holder: it expired or was deleted.
+    /// It expired or was deleted.
     Absent,
     /// Another holder has the lock, or other data is there; it was left alone.
     Taken,
@@ -206,7 +202,6 @@ pub(crate) enum Renewed {
 
 pub(crate) enum Enqueued<G = Grant> {
     Granted(G),
-    /// Another holder has the lock.
     Queued(Remaining),
     /// Queued as well, for a lock that is done.
     Done(Remaining),

@@ -60,12 +60,11 @@ struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
     ttl: Ttl,
-    /// Whether it is renewed while the lock is held; before `begin` in any case.
+    /// Before `begin` in any case.
     renews: AtomicBool,
     on_lost: OnLost,
     label: &'static Label,
-    /// Until when the lock is done if its body ends well, for a call with `once`; the moment of the grant if its guard
-    /// decides that.
+    /// Until when the lock is done if a `once` body ends well; the moment of the grant if the guard decides that.
     done_until: Option<Moment>,
     /// Written by renewals, by the guard, and by the caller that finds the deadline passed.
     state: Mutex<LeaseState>,
@@ -74,8 +73,8 @@ struct Shared {
 }
 
 impl Lease {
-    /// The lease of a grant, which counts from the request that the grant answers; `None` if it is over by now. Nothing
-    /// else makes one.
+    /// The lease of a grant, counted from the request that the grant answers; `None` if it is over by now. Nothing else
+    /// makes one.
     pub(crate) fn of(
         grant: &Grant,
         attempt: Arc<Attempt>,
@@ -152,9 +151,7 @@ impl Lease {
         &self.0.attempt.key
     }
 
-    /// Returns the number that grows with every grant of this key, and stays the same while it is renewed.
-    ///
-    /// Pass it to the resource that the lock protects.
+    /// Returns the number that grows with every grant of this key: pass it to the resource that the lock protects.
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.0.fencing_token
@@ -186,7 +183,7 @@ impl Lease {
 
     /// Returns whether the lock was lost: its deadline passed, or a renewal found it gone.
     ///
-    /// A loss is final. A forked process has lost the locks that its parent holds; the parent holds them undisturbed.
+    /// A loss is final. A forked process has lost the locks of its parent, which holds them undisturbed.
     ///
     /// A released lock is not lost. Neither is a lock whose `max_hold` is over, or whose holder an operator asked to
     /// stop, until its lease ends without a release.
@@ -197,15 +194,9 @@ impl Lease {
 
     /// Waits until the holder may no longer rely on the lock; returns the error that states the reason.
     ///
-    /// It returns when:
-    ///
-    /// - the deadline passes;
-    /// - a renewal finds that the lock was deleted or taken over;
-    /// - `max_hold` is over;
-    /// - an operator asks the holder to stop.
-    ///
-    /// Without `renew`, a lock that disappears from the backend is noticed only at its deadline, or when a connection
-    /// is opened again. The wait never ends once the lock was released.
+    /// That is when the deadline passes, a renewal finds that the lock was deleted or taken over, `max_hold` is over,
+    /// or an operator asks the holder to stop. Without `renew`, a lock that disappears from the backend is noticed only
+    /// at its deadline, or when a connection is opened again. The wait never ends once the lock was released.
     ///
     /// # Cancel safety
     /// Nothing is missed: if the lock is lost already, the next call returns at once.
@@ -240,7 +231,6 @@ impl Lease {
         }
     }
 
-    /// Returns once the deadline or the end of `max_hold` is no more than that away, or the lease is over.
     async fn ending(&self, of_deadline: Duration, of_hold: Duration) -> LeaseEnd {
         loop {
             // Registered before the look, so that a loss right after it is not missed.
@@ -310,9 +300,9 @@ impl Lease {
         }
     }
 
-    /// Makes the lease last for `duration` from now, unless it lasts longer anyway.
+    /// Makes the lease last for `duration` from now, unless it lasts longer anyway or `max_hold` ends it.
     ///
-    /// Renewals continue as before, and never shorten it. `max_hold` still limits it.
+    /// Renewals continue as before, and never shorten it.
     ///
     /// # Errors
     /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed, or the backend
@@ -373,7 +363,7 @@ impl Lease {
         self.status_here()
     }
 
-    /// As [`status`](Self::status), for a caller that knows that its process acquired the lock.
+    /// As [`status`](Self::status), in the process that acquired the lock.
     pub(crate) fn status_here(&self) -> Status {
         self.update(LeaseState::status)
     }
@@ -396,18 +386,17 @@ impl Lease {
         self.update(|state, now| state.refused(loss, now));
     }
 
-    /// A request is sent that gives the lock to a ticket, or it was answered: meanwhile a refused renewal is no loss.
+    /// A request that gives the lock to a ticket is under way: meanwhile a refused renewal is no loss.
     pub(crate) fn passes(&self, is_passing: bool) {
         self.update(|state, _| state.is_passing = is_passing);
     }
 
-    /// Whether the lock is held as far as is known here, and its release has not begun. It notes no deadline that has
-    /// passed, so it may be called under a mutex.
+    /// Whether the lock is held as far as is known here, and its release has not begun. It notes no passed deadline, so
+    /// it may be called under a mutex.
     pub(crate) fn is_holding(&self, now: Moment) -> bool {
         self.state().is_holding(now)
     }
 
-    /// Whether the lock is [held](Self::is_holding), and the backend has confirmed that `recently`.
     pub(crate) fn is_confirmed(&self, now: Moment, recently: Duration) -> bool {
         self.state().is_confirmed(now, recently)
     }
@@ -420,8 +409,8 @@ impl Lease {
         })
     }
 
-    /// The body ended well: a release from now on leaves the lock done, for that much longer than its call requested.
-    /// If the lease is over, nothing happens, and the body runs again.
+    /// The body ended well: a release from now on leaves the lock done, for `longer` than its call requested. If the
+    /// lease is over, the body runs again.
     ///
     /// See "How does `once` tell a completed run from a busy lock?" in DESIGN.md.
     pub(crate) fn ended_well(&self, longer: Duration) {

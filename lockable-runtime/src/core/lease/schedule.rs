@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::core::process::clock::Moment;
 use crate::core::types::options::Ttl;
 
-/// A lease is renewed when a third of it has gone by, so that several tries fit into the rest.
+/// A lease is renewed after a third of it, so that several tries fit into the rest.
 const FIRST: u32 = 3;
 
-/// How many tries would fill a whole lease, each waiting for its answer. After the first third, and its rounding up, at
-/// least five fit; a connection that left three unanswered is replaced, so the last two use another one.
+/// How many tries, each waiting for its answer, would fill a lease. After the first third, rounded up, at least five
+/// fit; a connection that left three unanswered is replaced, so the last two use another one.
 const TRIES: u32 = 9;
 
 /// Each connection that opens requests a check: without a pause, one that breaks at every check would be opened again
@@ -51,21 +51,20 @@ pub(crate) fn patience(ttl: Ttl, command_deadline: Duration) -> Duration {
     command_deadline.min(ttl.usable() / TRIES)
 }
 
-/// When a try without an answer is repeated: not at once, even if it failed at once.
+/// When an unanswered try is repeated: not at once, even if it failed at once.
 pub(crate) fn retry(sent: Moment, now: Moment, ttl: Ttl, command_deadline: Duration) -> Moment {
     now.max(sent.after(patience(ttl, command_deadline)))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// A connection was opened, or slots have moved.
     Connected,
     /// All data of a database were deleted, perhaps another than that of the locks.
     Flushed,
 }
 
 impl Cause {
-    /// The pause after the latest check. A client may flush a cache in a loop.
+    /// Even a client that flushes a cache in a loop causes few checks.
     fn pause(self) -> Duration {
         match self {
             Self::Connected => BETWEEN_CHECKS,
@@ -74,7 +73,7 @@ impl Cause {
     }
 }
 
-/// When a check of all leases is made that is requested now; `latest` is the time of the latest one, or of the next.
+/// When a requested check of all leases is made; `latest` is the time of the latest one, or of the next.
 ///
 /// It is made at once, unless there was one just before; one check serves all requests before it.
 pub(crate) fn check(latest: Option<Moment>, now: Moment, cause: Cause) -> Moment {

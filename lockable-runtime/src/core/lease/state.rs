@@ -4,9 +4,9 @@
 //! drift: so it ends here before it does in the backend. Only the answer to a renewal moves that deadline, and only
 //! forwards. `max_hold` is a second deadline, which no renewal moves. A lease ends once: by its release, or by a loss:
 //! `valid_until` has passed, an operator has forced the release, or an answer says that the lock is another holder's or
-//! no one's. Nothing that is learned later changes that, because the body may have stopped. A request to stop and the
-//! end of `max_hold` are no such end: the body stops, and its lock is held until the release. The guard reads the
-//! status right before each poll of the body, and stops the body unless it is [`Held`](Status::Held).
+//! no one's. Nothing that is learned later changes that, because the body may have stopped. After a request to stop, or
+//! the end of `max_hold`, the body stops too, but the lock is held until its release. The guard reads the status right
+//! before each poll of the body, and stops the body unless it is [`Held`](Status::Held).
 //!
 //! See "What makes a lease lost, and why is the end of `max_hold` no loss?" in DESIGN.md. See "What has to be believed,
 //! and what does a lease promise then?" in DESIGN.md.
@@ -20,24 +20,21 @@ use crate::core::types::error::LockError;
 use crate::core::types::options::Ttl;
 use crate::core::types::reason::Reason;
 
-/// One lease from its grant to its end. Every method gets the time, or needs none.
 #[derive(Debug)]
 pub(crate) struct LeaseState {
-    /// From when on the deadline counts: the sending of the request that set it.
+    /// The sending of the request that set the deadline.
     pub(super) counted_from: Moment,
-    /// When the latest request was sent whose reply confirmed that the lock is held.
+    /// The sending of the latest request whose reply confirmed that the lock is held.
     confirmed_at: Moment,
     valid_until: Moment,
     hold_until: Option<Moment>,
-    /// Whether an operator asked the holder to stop, while it was held.
     is_revoked: bool,
-    /// Why an operator did that, or took the lock away.
+    /// Why an operator asked the holder to stop, or took the lock away.
     pub(super) reason: Option<Reason>,
-    /// Whether the lock may have been transferred to a ticket: then a refused renewal is no loss.
+    /// Whether a ticket may have the lock: then a refused renewal is no loss.
     pub(super) is_passing: bool,
     /// Lost or released, once it is.
     end: Option<Status>,
-    /// Why the last renewal failed; `None` once one was answered.
     pub(super) unrenewed: Option<Arc<LockError>>,
 }
 
@@ -46,9 +43,9 @@ pub(crate) struct LeaseState {
 pub(crate) enum Status {
     /// The lock is held, for this long at least.
     Held(Duration),
-    /// `max_hold` is over: the body has to stop, and the lock is released then.
+    /// The body has to stop, and the lock is released then.
     MaxHoldReached,
-    /// An operator asked the holder to stop: the body has to, and the lock is released then.
+    /// As after `max_hold`.
     ///
     /// See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
     Revoked,
@@ -112,7 +109,7 @@ impl LeaseState {
         }
     }
 
-    /// Is near at most `of_deadline` before `valid_until`, or `of_hold` before the end that `max_hold` sets.
+    /// Near is at most `of_deadline` before `valid_until`, or `of_hold` before the end that `max_hold` sets.
     pub(crate) fn ending(
         &mut self,
         of_deadline: Duration,
@@ -130,7 +127,6 @@ impl LeaseState {
         near.map_or_else(|| LeaseEnd::Far(wait.unwrap_or_default()), LeaseEnd::Near)
     }
 
-    /// Replaces the end that `max_hold` sets.
     pub(crate) fn hold_until(&mut self, end: Option<Moment>) {
         self.hold_until = end;
     }
@@ -139,7 +135,7 @@ impl LeaseState {
         now.since(self.counted_from) >= age
     }
 
-    /// The backend has confirmed, in answer to a request of that moment, that the lock is this holder's.
+    /// The backend has confirmed the lock in answer to a request of that moment.
     pub(crate) fn confirmed(&mut self, sent: Moment) {
         self.confirmed_at = sent.max(self.confirmed_at);
     }
@@ -152,8 +148,7 @@ impl LeaseState {
         is_holding(self.look(now))
     }
 
-    /// Whether renewals may make it longer: also for a holder that was asked to stop and has not, because that request
-    /// takes nothing away.
+    /// Whether renewals may make it longer: also for a holder that was asked to stop and has not.
     pub(crate) fn may_renew(&mut self, now: Moment) -> bool {
         match self.status(now) {
             Status::Held(_) => true,
@@ -188,15 +183,13 @@ impl LeaseState {
         now.since(self.counted_from).div_duration_f64(whole)
     }
 
-    /// A renewal was refused: the lock is free, or another holder has it.
     pub(crate) fn refused(&mut self, loss: Loss, now: Moment) {
         if self.is_on(now) && !self.is_passing {
             self.end = Some(Status::Lost(loss));
         }
     }
 
-    /// An operator asks the holder to stop; returns whether that is news. What has ended or was requested before stays
-    /// as it is.
+    /// Returns whether the request to stop is news. What has ended or was requested before stays as it is.
     pub(crate) fn revoke(&mut self, reason: &Reason, now: Moment) -> bool {
         let is_news = matches!(self.status(now), Status::Held(_));
         if is_news {
@@ -217,7 +210,7 @@ impl LeaseState {
         self.is_revoked
     }
 
-    /// The release begins. What was lost before stays lost.
+    /// What was lost before stays lost.
     pub(crate) fn release(&mut self, now: Moment) {
         if self.is_on(now) {
             self.end = Some(Status::Released);

@@ -23,9 +23,9 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 /// - The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) redacts it, and never shows a
 ///   password or an owner token.
 /// - [`source`](Error::source) is the cause in the client library, for logs: its type may change in any version. If the
-///   lease of a renewed lock ended, the source is the `LockError` of the last failed renewal.
+///   lease of a renewed lock ended, it is the `LockError` of the last failed renewal.
 /// - Message and source omit what a server quotes of a command.
-/// - `{:?}` prints the message with its sources in one line. `{:#?}` prints the kind and the other parts.
+/// - `{:?}` prints the message with its sources in one line, `{:#?}` the kind and the other parts.
 ///
 /// # Examples
 /// ```
@@ -55,7 +55,7 @@ struct Inner {
     label: &'static Label,
 }
 
-/// Makes the enum, with the name for programs and the advice of each kind, which is also in the guide's table.
+/// The guide has the same table.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal: $advice:literal,)*) => {
         /// The kind of a [`LockError`].
@@ -249,7 +249,6 @@ impl LockError {
         self
     }
 
-    /// The lock was granted, but its lease had ended by the time the answer came.
     pub(crate) fn too_late(key: &str) -> Self {
         Self::new(LockErrorKind::Unavailable, Self::TOO_LATE).advise(Self::LONGER).with_key(key)
     }
@@ -353,8 +352,8 @@ impl LockError {
 
     /// Returns whether another holder has the lock: skip the work, or try again later.
     ///
-    /// That includes calls that have reached their [wait limit](LockError::is_wait_limit_reached), and calls whose run
-    /// [is done](LockError::is_done).
+    /// It also holds at the [wait limit](LockError::is_wait_limit_reached), and if the run [is
+    /// done](LockError::is_done).
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(
@@ -367,23 +366,6 @@ impl LockError {
     ///
     /// No call is at work, and the lock stays taken until the end of the period. [`is_busy`](LockError::is_busy) holds
     /// too.
-    ///
-    /// # Examples
-    /// ```
-    /// # use lockable_runtime::{LockError, distributed_lock};
-    /// # use lockable_runtime::testing::TestLocks;
-    /// #[distributed_lock(key = "report:{month}", once = "40d")]
-    /// async fn report(month: &str) -> Result<usize, LockError> {
-    ///     Ok(month.len())
-    /// }
-    ///
-    /// # async fn example() {
-    /// # let locks = TestLocks::new();
-    /// assert_eq!(locks.scope(report("2026-11")).await.unwrap(), 7);
-    /// assert!(locks.scope(report("2026-11")).await.unwrap_err().is_done());
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
-    /// ```
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.0.kind == LockErrorKind::Done
@@ -397,8 +379,8 @@ impl LockError {
 
     /// Returns whether the calling body holds the lock itself: call this after the body, or with another key.
     ///
-    /// Waiting would never end. It is found for calls inside of a body that `run` or the attribute holds the lock
-    /// around, but not for tasks that the body spawned, or code under a guard that is held by hand.
+    /// It holds inside of a body that `run` or the attribute holds the lock around, but not in tasks that the body
+    /// spawned, or under a guard that is held by hand: there the call waits.
     #[must_use]
     pub fn is_held_by_caller(&self) -> bool {
         self.0.kind == LockErrorKind::HeldByCaller
@@ -414,8 +396,7 @@ impl LockError {
 
     /// Returns whether an operator asked the holder to stop, and the body was stopped: do not simply repeat it.
     ///
-    /// The message has the operator's reason. The lock was held until then, so the work does not overlap with the next
-    /// holder's.
+    /// The message has the operator's reason. The work does not overlap with the next holder's.
     #[must_use]
     pub fn is_revoked(&self) -> bool {
         self.0.kind == LockErrorKind::Revoked
@@ -458,7 +439,7 @@ impl fmt::Display for LockError {
 }
 
 impl fmt::Debug for LockError {
-    /// The message with its sources, in one line, as logs and `unwrap` show it; all parts with `{:#?}`.
+    /// The message with its sources in one line, as logs and `unwrap` show it; all parts with `{:#?}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
             return f.write_str(&self.in_one_line());

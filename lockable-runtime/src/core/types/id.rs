@@ -13,8 +13,8 @@ use crate::core::types::random::of_system;
 
 /// One process that locks: six hexadecimal digits, with which its owner tokens begin.
 ///
-/// Each process draws its own at its first use of a lock, a forked one too. They show that the holder of a lock, an
-/// entry in its queue and a connection in the server's list are of one process.
+/// Each process draws its own at its first use of a lock, a forked one too. They show that a holder, an entry in a
+/// queue and a connection in the server's list are of one process.
 ///
 /// # What this does not guarantee
 /// They are no secret, and not unique for ever: of 500 processes, two have the same in one case of a hundred.
@@ -34,8 +34,6 @@ use crate::core::types::random::of_system;
 pub struct ProcessId(u32);
 
 impl ProcessId {
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn current() -> Result<Self, LockError> {
         static CURRENT: PerProcess<AtomicU32> = PerProcess::new();
         #[cfg(test)]
@@ -95,19 +93,6 @@ impl FromStr for ProcessId {
 ///
 /// # What this does not guarantee
 /// Two holds have the same id in one case of four thousand million. Operations compare the whole owner token.
-///
-/// # Examples
-/// ```
-/// # fn example() -> Result<(), lockable_runtime::admin::IdError> {
-/// use lockable_runtime::admin::HolderId;
-///
-/// let id: HolderId = "3fa91c02".parse()?;
-/// assert_eq!(id.to_string(), "3fa91c02");
-/// assert!("3fa9".parse::<HolderId>().is_err());
-/// # Ok(())
-/// # }
-/// # example().unwrap();
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HolderId(u32);
 
@@ -151,14 +136,6 @@ impl FromStr for HolderId {
 }
 
 /// A text that is no [`ProcessId`] or no [`HolderId`].
-///
-/// # Examples
-/// ```
-/// use lockable_runtime::admin::HolderId;
-///
-/// let error = "order:7".parse::<HolderId>().unwrap_err();
-/// assert_eq!(error.to_string(), "an id of this kind is 8 hexadecimal digits");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdError(usize);
 

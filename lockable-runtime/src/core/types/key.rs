@@ -10,9 +10,8 @@ use std::str::FromStr;
 use crate::core::text::hole;
 use crate::core::types::error::{LockError, LockErrorKind};
 
-/// The longest lock key, prefix included, in bytes.
-///
-/// Redis would take 512 MiB; a key this long is a value that was put into a template by mistake.
+/// In bytes, prefix included. Redis would take 512 MiB; a key this long is a value that was put into a template by
+/// mistake.
 pub(crate) const MAX_KEY_BYTES: usize = 1024;
 
 /// The most keys of one call. A call that needs more wants a lock for all of them.
@@ -25,29 +24,16 @@ pub(crate) const MAX_KEYS: usize = 64;
 /// keys of a lock must be in its cluster slot.
 ///
 /// No text becomes a key implicitly. [`LockKey::from_static`] makes one from a constant, [`LockKey::new`] from any
-/// other text; [`TryFrom`] and [`FromStr`] do the same as `new`. The locker adds its prefix, so a
-/// [`LockGuard`](crate::LockGuard) shows a longer key.
+/// other text; [`TryFrom`], [`FromStr`] and, with the feature `serde`, deserialization do the same as `new`. The locker
+/// adds its prefix, so a [`LockGuard`](crate::LockGuard) shows a longer key.
 ///
 /// # Examples
 /// ```
 /// use lockable_runtime::LockKey;
 ///
 /// const NIGHTLY: LockKey = LockKey::from_static("job:nightly");
-/// assert_eq!(NIGHTLY.as_str(), "job:nightly");
+/// assert_eq!("job:nightly".parse::<LockKey>().unwrap(), NIGHTLY);
 /// assert!(LockKey::new("a}b").is_err());
-/// ```
-///
-/// A key from a text of the configuration. With the feature `serde`, a key is a text in serialized data, and is checked
-/// when it is read:
-/// ```
-/// # fn example() -> Result<(), lockable_runtime::LockError> {
-/// use lockable_runtime::LockKey;
-///
-/// let key: LockKey = "job:nightly".parse()?;
-/// assert_eq!(key, LockKey::try_from("job:nightly".to_owned())?);
-/// # Ok(())
-/// # }
-/// # example().unwrap();
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockKey(Cow<'static, str>);
@@ -75,7 +61,7 @@ impl LockKey {
 
     /// Escapes a value for a key that is put together at run time, as in a hole of a template.
     ///
-    /// `delimiters` are the characters that end the value if another one follows it in the key. Then different values
+    /// `delimiters` are the characters that end the value if another one follows it in the key: so different values
     /// give different keys.
     ///
     /// # Errors
@@ -109,7 +95,6 @@ impl LockKey {
         }
     }
 
-    /// A key that is known to be valid, because it is made of another.
     pub(super) fn within(text: String) -> Self {
         debug_assert!(flaw(&text, &text).is_none(), "no lock key: {text}");
         Self(Cow::Owned(text))
@@ -250,8 +235,7 @@ const fn position(bytes: &[u8], wanted: u8, start: usize) -> usize {
 /// Displays a value inside a lock key, so that different values always give different keys.
 ///
 /// Percent-encoded are `%`, `:`, `{`, `}`, white space, control characters, and the delimiters: the characters that
-/// follow the hole in its template, if another hole comes after them. `%` always starts an encoded byte, so a rendered
-/// key can be parsed in one way only.
+/// follow the hole in its template, if another hole comes after them. So a rendered key can be parsed in one way only.
 pub struct Part<'a, T: ?Sized> {
     value: &'a T,
     delimiters: &'a str,
@@ -272,7 +256,7 @@ impl<'a, T: ?Sized> Part<'a, T> {
     }
 }
 
-/// What a hole of a key template takes.
+/// The value for a hole of a key template.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a part of a lock key, because it has no `std::fmt::Display`",
     label = "cannot be a part of a lock key",
@@ -332,7 +316,7 @@ impl Write for Escaped<'_, '_> {
 /// Renders a key template whose holes are [`Part`]s, up to the longest key; `label` is the same as text.
 ///
 /// # Errors
-/// With what was rendered so far and what is wrong, when a value is empty or the key is too long.
+/// With what was rendered so far and what is wrong.
 pub(crate) fn render(
     template: fmt::Arguments<'_>,
     label: &str,
@@ -350,7 +334,6 @@ pub(crate) fn render(
     }
 }
 
-/// A text that stops growing once it is longer than a key may be.
 struct Bounded(String);
 
 impl Write for Bounded {

@@ -8,11 +8,10 @@ use crate::core::request_id::RequestId;
 use crate::core::types::error::{LockError, LockErrorKind};
 use crate::core::types::permit::Permits;
 
-/// Redis keeps the end of a life in 63 bits of milliseconds since 1970; half of that is left for the time that has gone
-/// by.
+/// Redis keeps the end of a life in 63 bits of milliseconds since 1970; half of that is left for the time since then.
 const LONGEST: u64 = i64::MAX.unsigned_abs() / 2;
 
-/// The shortest life of a fence counter in milliseconds, ten minutes; longer ones are a multiple of it.
+/// The shortest life of a fence counter, ten minutes in milliseconds; longer ones are a multiple of it.
 pub(crate) const FENCE_LIFE: u64 = 600_000;
 
 /// How long a lease lives in the backend, in whole milliseconds.
@@ -44,15 +43,15 @@ impl Ttl {
         Duration::from_millis(self.0)
     }
 
-    /// How long a lock is reserved for a waiter, until it queries: it may have gone.
+    /// How long a lock is reserved for a waiter, which may have gone.
     pub(crate) fn reservation(self) -> Self {
         Self(self.0.min(1_000))
     }
 
     /// How long the holder may rely on the lease, from the sending of its request.
     ///
-    /// One per cent for clocks that run at different rates and two milliseconds for Redis' granularity of expiry, the
-    /// allowance of the Redlock description. So the holder gives up before the server does.
+    /// Less one per cent for clocks that run at different rates, and two milliseconds for Redis' granularity of expiry,
+    /// as Redlock allows. So the holder gives up before the server does.
     ///
     /// See "When does a lease end, and why before its TTL?" in DESIGN.md.
     pub(crate) fn usable(self) -> Duration {
@@ -67,7 +66,7 @@ impl Ttl {
         (Self::MIN.0..=LONGEST).contains(&millis).then_some(Self(millis))
     }
 
-    /// How long a fence counter is kept that is seeded for such a lease: ten times as long, or a little longer.
+    /// How long a fence counter is kept that is seeded for such a lease: at least ten times as long.
     ///
     /// A lost fence counter starts again from the time, which is later by then. One that is ahead of the time, because
     /// a clock was set back, is kept for that much longer.
@@ -117,7 +116,6 @@ pub struct Options {
     pub(crate) identity: Option<RequestId>,
     /// Whether the call is a campaign, which may wait without a limit.
     pub(crate) is_campaign: bool,
-    /// Whether the caller's thread does nothing else while the lock is held.
     pub(crate) caller_blocks: bool,
     pub(crate) label: &'static Label,
 }
@@ -177,10 +175,7 @@ impl Options {
         self.never_wait("write `acquire` or `run`, or")
     }
 
-    /// Sets the options to those of a ticket.
-    ///
-    /// # Errors
-    /// As of [`try_once`](Self::try_once).
+    /// As [`try_once`](Self::try_once), for a ticket.
     pub(crate) fn redeem(&mut self) -> Result<(), LockError> {
         self.never_wait("a ticket has its lock already, so")
     }
@@ -200,7 +195,7 @@ impl Options {
     /// Sets the options to those of a campaign.
     ///
     /// # Errors
-    /// When they limit that, or let several be at work.
+    /// When they limit that, or let several lead.
     pub(crate) fn lead(&mut self) -> Result<(), LockError> {
         let unfit = [
             ("wait", self.wait != Wait::Forever),
@@ -268,7 +263,6 @@ pub enum OnLost {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadlines {
-    /// One command, from its sending to its answer.
     pub(crate) command: Duration,
     /// Opening a connection, logging in included.
     pub(crate) connect: Duration,

@@ -25,9 +25,6 @@ pub(crate) struct OwnerToken(String);
 
 impl OwnerToken {
     /// Makes a token that no other acquisition has.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn draw(identity: Option<&RequestId>) -> Result<Self, LockError> {
         Ok(Self::at(Origin::draw()?, number_of_try(), identity))
     }
@@ -37,7 +34,7 @@ impl OwnerToken {
         if is_command { ReleasedBy::Command } else { ReleasedBy::Script }
     }
 
-    /// The token of this origin and number. No other token of the origin may have the number.
+    /// No other token of the origin may have the number.
     pub(crate) fn at(
         origin: Origin,
         number: impl fmt::Display,
@@ -73,12 +70,12 @@ impl OwnerToken {
         self
     }
 
-    /// The token once a ticket has the lock. No holder has it, and scripts release it.
+    /// No holder has this token, and scripts release it.
     pub(crate) fn of_ticket(&self) -> Self {
         Self(format!("{TICKET}{}", self.0))
     }
 
-    /// The token of a pause, which ends with the time until when the lock is paused, and the reason.
+    /// The token ends with the time until when the lock is paused, and the reason.
     pub(crate) fn of_pause(&self, until: &str, reason: &Reason) -> Self {
         Self(format!("{PAUSE}{} {until} {reason}", self.0).trim_end().to_owned())
     }
@@ -98,9 +95,6 @@ pub(crate) struct Origin(pub(super) u64);
 
 impl Origin {
     /// An origin that no other locker has, in any process.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn draw() -> Result<Self, LockError> {
         Self::draw_in(ProcessId::current()?)
     }
@@ -156,8 +150,7 @@ impl fmt::Debug for OwnerToken {
     }
 }
 
-/// The value of a lock, which another library may have written: an owner token, other text, or any bytes. Of a long one
-/// it may be the beginning.
+/// The value of a lock, or its beginning: an owner token, or other text or bytes of another library.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct LockValue(Vec<u8>);
 
@@ -172,12 +165,12 @@ impl LockValue {
         Self(value)
     }
 
-    /// Whether this, which may be the beginning of a long value, is of that one.
+    /// Whether this, perhaps the beginning of a long value, is of that one.
     pub(crate) fn is_of(&self, whole: &Self) -> bool {
         self == whole || self.0.len() == Self::MAX_BYTES && whole.0.starts_with(&self.0)
     }
 
-    /// Whether there is no value, as under a key that was deleted before it was read.
+    /// Also under a key that was deleted before it was read.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -187,7 +180,7 @@ impl LockValue {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// How long the lock lasts whose key lasts that long: without the second that is for waiters.
+    /// How long the lock lasts whose key lasts that long: without the second for waiters.
     pub(crate) fn lasts(&self, rest: Duration) -> Duration {
         let parts = TokenParts::parse(self.text());
         let is_for_waiters = parts.is_some_and(|parts| parts.mark == Some(Mark::KeptForWaiters));
@@ -252,8 +245,8 @@ const TICKET: char = '@';
 /// Scripts treat it in the same way.
 const PAUSE: char = '|';
 
-/// Whether the value of a lock is a holder's, by its first byte: in front of others is a mark, or another program wrote
-/// them. An empty one is no value.
+/// Whether the value is a holder's, by its first byte: in front of others is a mark, or another program wrote them. An
+/// empty one is no value.
 pub(crate) fn is_of_holder(value: &[u8]) -> bool {
     value.first().is_none_or(|first| first.is_ascii_hexdigit() || *first == b'+')
 }
@@ -322,7 +315,7 @@ impl<'a> TokenParts<'a> {
     }
 }
 
-/// Whether a lock with this value is done: a `once` call ended well, and left it taken.
+/// Whether a `once` call ended well, and left the lock taken.
 pub(crate) fn is_done(value: &[u8]) -> bool {
     let is_kept = matches!(value, [b'~' | b'=', ..]);
     let text = is_kept.then(|| std::str::from_utf8(value).ok()).flatten();
@@ -356,7 +349,7 @@ const RANDOM_DIGITS: usize = 10;
 /// The year 2020: there was no lock of ours before.
 const EARLIEST: u64 = 1_577_836_800_000_000;
 
-/// The number of a single try: the time, and above any number that this process had before.
+/// The time, and above any number that this process had before.
 pub(super) fn number_of_try() -> u64 {
     static LATEST: AtomicU64 = AtomicU64::new(0);
     #[cfg(test)]
@@ -369,7 +362,7 @@ pub(super) fn number_of_try() -> u64 {
     now.max(before.unwrap_or_default().saturating_add(1))
 }
 
-/// The number of a waiter: the time, and ten random digits behind it. Another process, started from the same image, may
+/// The number of a waiter: the time, and ten random digits, because another process, started from the same image, may
 /// have the same origin for a while.
 #[derive(Clone, Copy)]
 pub(crate) struct NumberOfWaiter {
@@ -378,8 +371,6 @@ pub(crate) struct NumberOfWaiter {
 }
 
 impl NumberOfWaiter {
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn draw() -> Result<Self, LockError> {
         Ok(Self { micros: micros(), random: random()? % 10_u64.pow(10) })
     }

@@ -28,7 +28,7 @@ impl Permits {
     /// The number; one for a lock.
     ///
     /// # Errors
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have this number.
+    /// When a key cannot have this number.
     pub(crate) fn count(self) -> Result<u8, LockError> {
         let (Self::OneOf(count) | Self::All(count)) = self else { return Ok(1) };
         match u8::try_from(count) {
@@ -56,8 +56,7 @@ impl PermitsKey {
     /// the prefix becomes one.
     ///
     /// # Errors
-    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the names of the permits would be too long, or are those
-    /// of another key.
+    /// When the names of the permits would be too long, or are those of another key.
     pub(crate) fn of(key: &LockKey, prefix: usize) -> Result<Self, LockError> {
         let (prefix, text) = key.as_str().split_at_checked(prefix).unwrap_or(("", key.as_str()));
         let tag = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
@@ -81,7 +80,7 @@ impl PermitsKey {
     /// The gate, and the permits of that number.
     ///
     /// # Errors
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have this number.
+    /// When a key cannot have this number.
     pub(crate) fn all(&self, count: u32) -> Result<Vec<LockKey>, LockError> {
         let about = |error: LockError| error.with_key(self.0.as_str());
         let count = Permits::All(count).count().map_err(about)?;
@@ -94,7 +93,6 @@ impl PermitsKey {
         Some(Self(LockKey::within(permits_key.to_owned())))
     }
 
-    /// The permits' key of a gate; `None` for any other key.
     pub(crate) fn of_gate(key: &LockKey) -> Option<Self> {
         let (permits_key, _) = member(key.as_str()).filter(|(_, number)| *number == 0)?;
         Some(Self(LockKey::within(permits_key.to_owned())))
@@ -140,17 +138,17 @@ pub(crate) struct LocalPermit {
     pub(crate) permits: u8,
 }
 
-/// The number of a local permit among those of its key. It is no permit's number: any permit may be granted.
+/// Which local permit of its key it is; any permit may be granted to it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LocalNumber {
     /// A call for one permit: there are as many as the key has permits.
     OneOf(u8),
-    /// A call for all permits, which has a local permit of its own for each.
+    /// A call for all permits, with a local permit for each.
     OfAll(u64),
 }
 
 impl LocalNumber {
-    /// One that no other call has: while one call holds all permits, the next may be in the queue.
+    /// While one call holds all permits, the next may be in the queue, so each call has its own.
     pub(crate) fn next_of_all() -> Self {
         static LANES: AtomicU64 = AtomicU64::new(0);
         Self::OfAll(LANES.fetch_add(1, Ordering::Relaxed))

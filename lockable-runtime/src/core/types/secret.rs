@@ -14,7 +14,7 @@ use crate::core::types::error::Cause;
 /// A secret of a locker: a value, files that are read again, or a function that is called.
 ///
 /// It is of [`Credentials`](crate::Credentials), or with TLS a `Pem`: certificates and keys. The methods of
-/// [`LockerBuilder`](crate::LockerBuilder) also take each of these as a value, which stays the same.
+/// [`LockerBuilder`](crate::LockerBuilder) also take these as a value, which stays the same.
 ///
 /// | where it is | how to give it |
 /// |---|---|
@@ -22,9 +22,9 @@ use crate::core::types::error::Cause;
 /// | at a service, or in a library for tokens | [`from_fn`](Self::from_fn) |
 ///
 /// # Guarantees
-/// - Each new connection gets the secret of that moment, also of an [installed](crate::install) locker. So a secret is
-///   rotated without a new locker: replace it, and end the connections that were opened with the old one.
-/// - Files are also read when the locker is made, so that a mistake in them is an error there and then.
+/// - Each new connection gets the current secret, also of an [installed](crate::install) locker. To rotate it, replace
+///   it, and end the connections that were opened with the old one.
+/// - Files are also read when the locker is made, so that a mistake in them is an error then.
 /// - No error, event or `{:?}` of this library shows a secret. They show the paths of files.
 ///
 /// # What this does not guarantee
@@ -35,7 +35,7 @@ use crate::core::types::error::Cause;
 ///
 /// # Errors
 /// A call whose connection gets no valid secret returns [`Refused`](crate::LockErrorKind::Refused), with the builder's
-/// method, the paths, and what is wrong. Open connections go on.
+/// method, the paths, and what is wrong. Open connections continue.
 ///
 /// # Examples
 /// How do I log in with a password that is rotated?
@@ -78,16 +78,15 @@ impl<T: Send + 'static> Secret<T> {
     /// Use it for tokens of a cloud's identity service, or certificates that a service issues.
     ///
     /// # Guarantees
-    /// - The function is called whenever a connection is opened that needs the secret: for each runtime that uses the
-    ///   locker, for renewals and releases in the background, for the subscription of waiting calls, and for a
-    ///   [`check`](crate::Locker::check). Its result serves for that one attempt.
+    /// - The function is called for each attempt to open a connection that needs the secret: for each runtime that uses
+    ///   the locker, for renewals and releases in the background, for the subscription of waiting calls, and for a
+    ///   [`check`](crate::Locker::check).
     /// - It runs on a thread of its own, in the context of a tokio runtime with timers and sockets: it may block, and
     ///   delays only its connection.
     ///
     /// # What this does not guarantee
     /// - Several calls of the function may run at the same time, at most 32 for one locker.
-    /// - While a server is unreachable, the function is called at each attempt: cache for a moment what is expensive to
-    ///   make.
+    /// - While a server is unreachable, the function is called at each attempt: cache what is expensive to make.
     ///
     /// # Errors
     /// A call that needs the connection returns:
@@ -173,13 +172,12 @@ impl<T: Clone + Send + Sync + 'static> From<T> for Secret<T> {
 }
 
 impl<T> fmt::Debug for Secret<T> {
-    /// Without the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 
-/// The content of a file. What is no regular file, such as a pipe, is empty when it is read again.
+/// The content of a file; empty for a second reading of what is no regular file, such as a pipe.
 fn read(path: &Path, once: &OnceLock<Vec<u8>>) -> io::Result<Vec<u8>> {
     match once.get() {
         Some(content) => Ok(content.clone()),

@@ -1,4 +1,4 @@
-//! What carries a held lock to another process: a text that is a secret.
+//! The text that passes a held lock to another process.
 
 use std::error::Error;
 use std::fmt;
@@ -23,20 +23,20 @@ use crate::core::types::token::FencingToken;
 ///
 /// # Its text is a secret
 /// A client that knows the text and may use the store can take the lock over. So a ticket has no
-/// [`Display`](fmt::Display), and `{:?}` shows nothing of it. Pass the text on as you pass a password on: in the
-/// message for the worker, and not in a log or a URL. It is worth nothing once it was redeemed, or its time is over.
+/// [`Display`](fmt::Display), and `{:?}` shows nothing of it. Pass the text on like a password: in the message for the
+/// worker, not in a log or a URL. It is worth nothing once it was redeemed, or its time is over.
 ///
 /// # Its store
-/// A ticket has a hash of where its store is: the scheme, the hosts, the ports and the database of the URL, without
-/// credentials, and the name of the primary that Sentinels watch. The order of several hosts does not matter.
-/// [`redeem`](crate::Locker::redeem) compares it with the hash of its own URL. So both processes write the same hosts:
-/// a server that has two names is two stores.
+/// A ticket has a hash of where its store is: the scheme, the hosts in any order, the ports and the database of the
+/// URL, without credentials, and the name of the primary that Sentinels watch. [`redeem`](crate::Locker::redeem)
+/// compares it with the hash of its own URL. So both processes write the same hosts: a server that has two names is two
+/// stores.
 ///
 /// # What this does not guarantee
 /// - The hash shows no store that was replaced at the same address, and `memory://` is another store in each process:
 ///   then the ticket seems valid, and no lock is found for it.
-/// - The check sum finds damage, and no forgery: anyone can compute it. But a forged fencing token, to which the server
-///   has not counted up, is not used: the redeemed lock has a counted one.
+/// - The check sum finds damage, not forgery. But a forged fencing token, to which the server has not counted up, is
+///   not used: the redeemed lock has a counted one.
 ///
 /// # Examples
 /// The text, and the ticket again:
@@ -61,12 +61,12 @@ use crate::core::types::token::FencingToken;
 pub struct Ticket {
     key: LockKey,
     fencing_token: FencingToken,
-    /// What the lock's holder wrote, and now with the mark of a ticket.
+    /// The owner token without the mark of a ticket.
     holder: OwnerToken,
     store: u64,
 }
 
-/// What each text begins with; then come the version, a check sum, and the parts.
+/// The version, a check sum, and the parts come behind it.
 const HEAD: &str = "lockable-ticket:";
 const VERSION: &str = "2";
 
@@ -95,7 +95,7 @@ impl Ticket {
     /// Returns the text of the ticket, which is a [secret](Ticket#its-text-is-a-secret).
     ///
     /// It is one line of ASCII without spaces and quotes, about 100 characters and the key. [`FromStr`] reads it in any
-    /// process that has the same version of its form.
+    /// process with the same version of its form.
     #[must_use]
     pub fn expose_secret(&self) -> String {
         let Self { store, fencing_token, .. } = self;
@@ -178,14 +178,6 @@ impl fmt::Debug for Ticket {
 }
 
 /// A text that cannot be a [`Ticket`]; the message shows nothing of it.
-///
-/// # Examples
-/// ```
-/// use lockable_runtime::Ticket;
-///
-/// let error = "order:7".parse::<Ticket>().unwrap_err();
-/// assert!(error.to_string().starts_with("the text is no ticket"));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TicketError(&'static str);
 

@@ -3,9 +3,8 @@
 //! A new call looks here first, and so saves a request. If another call tries, waits or holds, a call that may wait
 //! joins the line at once; if a lease was confirmed a moment ago, a call that does not wait is busy. Calls that try and
 //! wait are counted: one too many does no harm. Leases are listed, because they are renewed, and because their loss
-//! must be found. The table is divided by the hash of the key into [`PARTS`], each with a mutex of its own, so that
-//! several threads use it at the same time. Under such a mutex the states of leases are read, and nothing is woken,
-//! logged or dropped: the caller drops what a change leaves ([`Left`]).
+//! must be found. The table is divided by the hash of the key into [`PARTS`], each with a mutex of its own, for several
+//! threads. Under such a mutex nothing is woken, logged or dropped: the caller drops what a change leaves ([`Left`]).
 //!
 //! See "When is a call busy without a request to Redis?" in DESIGN.md.
 
@@ -27,7 +26,7 @@ use crate::core::worker::agenda::trim_to;
 /// A few for each thread that uses them.
 const PARTS: usize = 32;
 
-/// A part keeps the capacity for this many keys once a crowd has gone.
+/// A part keeps the capacity for this many keys.
 const SPARE: usize = 8;
 
 #[derive(Default)]
@@ -46,7 +45,7 @@ struct PartEntries {
     of_keys: HashMap<u64, Entries, BuildHasherDefault<Hashed>>,
 }
 
-/// Where an entry is: the hash of its key, so that it is computed once, and its number in the order of arrival.
+/// The hash of the key, so that it is computed once, and a number in the order of arrival.
 #[derive(Clone, Copy)]
 pub(super) struct EntryId {
     hash: u64,
@@ -76,7 +75,7 @@ pub(super) struct HeldEntry {
 /// What an entry leaves, to be dropped outside of the table's mutex.
 #[derive(Default)]
 pub(super) struct Left {
-    /// Its lease, which may be the last to know its locker.
+    /// It may be the last to know its locker.
     pub(super) held: Option<HeldEntry>,
     /// The line that has waited for the end of this try.
     pub(super) awaited: Option<LineKey>,
@@ -92,9 +91,7 @@ pub(super) enum EntryRole {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It sends one request to the backend.
     Tries,
-    /// It joins the line of its locker, and sends no request itself.
     Joins {
         /// Whether no other call waits.
         is_first: bool,
@@ -105,7 +102,6 @@ pub(crate) enum Admission {
 }
 
 impl Table {
-    /// Adds the entry of a new call, and says whether the call tries, joins its line or is busy.
     pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Admission, EntryId) {
         let hash = self.hasher.hash_one(key);
         let mut part = self.part(hash);
@@ -157,7 +153,7 @@ impl Table {
         entries.into_iter().flat_map(|entries| entries.leases(key)).cloned().collect()
     }
 
-    /// Closures, each of which checks a lease of this lock that is held and renewed.
+    /// Closures, each of which checks a held, renewed lease of this lock.
     pub(super) fn lookers(&self, key: &str, now: Moment) -> Vec<impl FnOnce() + use<>> {
         let hash = self.hasher.hash_one(key);
         let part = self.part(hash);
@@ -173,7 +169,7 @@ impl Table {
         self.part(hash).of_keys.get(&hash).map_or(0, |entries| entries.trying)
     }
 
-    /// Every lease, in any order, and whether it is scheduled.
+    /// Every lease, and whether it is scheduled.
     pub(super) fn all(&self) -> Vec<(EntryId, Lease, bool)> {
         let mut all = Vec::new();
         for part in &self.parts {
@@ -222,8 +218,7 @@ impl Entries {
         }
     }
 
-    /// Whether the first call of a line waits for a try of another call, and nothing is known of the lock. The end of
-    /// that try notifies the line.
+    /// Whether the first call of a line waits for a try of another call, whose end then notifies the line.
     pub(super) fn awaits_try(&mut self, line: &LineKey, now: Moment) -> bool {
         let awaits = self.trying > 0 && !self.is_held(line.key(), now);
         if awaits && self.awaited.is_none() {
@@ -276,7 +271,6 @@ impl Entries {
         }
     }
 
-    /// Takes the schedule of the lease of this number.
     pub(super) fn detach(&mut self, number: u64) -> Option<Schedule> {
         let mut held = self.held.iter_mut().chain(&mut self.others);
         held.find(|held| held.number == number)?.schedule.take()

@@ -20,8 +20,8 @@ use crate::core::types::options::Ttl;
 use crate::core::types::slot::Slot;
 use crate::core::worker::{Agent, Worklist};
 
-/// The most leases of one command. The server does nothing else meanwhile: about half a millisecond, measured by the
-/// test of ten thousand renewed locks.
+/// The most leases of one command, which keeps the server busy for about half a millisecond, measured by the test of
+/// ten thousand renewed locks.
 const MAX_BATCH: usize = 256;
 
 pub(super) struct RenewalTask {
@@ -36,7 +36,6 @@ pub(super) struct RenewalTask {
 pub(super) struct Scheduled {
     lease: Lease,
     plan: Plan,
-    /// How long the lease is held, if that is logged.
     age: Option<Age>,
 }
 
@@ -45,7 +44,6 @@ struct Requested {
     id: u64,
     lease: Lease,
     due: Due,
-    /// The TTL of a renewal; `None` only checks the lease.
     ttl: Option<Ttl>,
     /// What a check restores, but no look: the rest of the lease.
     ///
@@ -75,7 +73,6 @@ impl RenewalTask {
         id
     }
 
-    /// The lock of this lease may have been changed: it is looked at soon.
     pub(super) fn look(self: &Arc<Self>, id: u64) {
         let now = self.context.backend.now();
         self.change(|agenda| {
@@ -86,8 +83,8 @@ impl RenewalTask {
         });
     }
 
-    /// Checks every lease of these slots at once; returns when that is. Connections that open right after each other
-    /// share a check, a moment later.
+    /// Checks every lease of these slots at once; returns when. Connections that open right after each other share a
+    /// check, a moment later.
     pub(super) fn check_all(
         self: &Arc<Self>,
         concerns: &dyn Fn(Slot) -> bool,
@@ -199,7 +196,6 @@ impl RenewalTask {
         }
     }
 
-    /// Watches the locks of renewed leases from now on, if the backend can.
     fn watch(&self, batch: &[Requested]) {
         let mut renewed = batch.iter().filter(|asked| asked.lease.renews()).peekable();
         if renewed.peek().is_some() {
@@ -243,7 +239,6 @@ impl RenewalTask {
         telemetry::renewal_unanswered(labels, &cause);
     }
 
-    /// Makes those of the leases due again that are still held.
     fn schedule<'a>(
         self: &Arc<Self>,
         leases: impl IntoIterator<Item = &'a Requested>,

@@ -1,12 +1,12 @@
 //! The state machine of one lock in one locker: which calls wait, and what their attempts have in the backend.
 //!
-//! Calls wait in the order of arrival. All of them together have one attempt, which queries for the first call and
-//! keeps one entry in the queue of Redis. A reply that grants it makes a turn, which the first call gets. When its body
-//! has ended, the turn is passed to the next call without a request, as often as the grant allows; then it is released,
-//! and the same step puts the line's next attempt at the end of the queue. The line queries when it is new, when a
-//! wake-up says that the lock is reserved for it, and every [`RECHECK_INTERVAL`]: a wake-up may be lost, and a waiter
-//! of another process may have died with a lock that was reserved for it. A query may be answered after its attempt was
-//! given up: until then the attempt is a leftover, and what it is granted is released.
+//! Calls wait in the order of arrival. All together have one attempt, which queries for the first call and keeps one
+//! entry in the queue of Redis. A reply that grants it makes a turn, which the first call gets. When its body has
+//! ended, the turn is passed to the next call without a request, as often as the grant allows; then it is released, and
+//! the same step puts the line's next attempt at the end of the queue. The line queries when it is new, when a wake-up
+//! says that the lock is reserved for it, and every [`RECHECK_INTERVAL`]: a wake-up may be lost, and a waiter of
+//! another process may have died with its reservation. A query may be answered after its attempt was given up: until
+//! then the attempt is a leftover, and what it is granted is released.
 //!
 //! It is pure: events come in with the time, and [`Actions`] go out. An attempt is one of these:
 //!
@@ -33,8 +33,8 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-/// How often a line queries without a wake-up. A hand-off reserves the lock for a second, so a lost wake-up does not
-/// cost the line its reservation.
+/// Shorter than the second for which a hand-off reserves the lock, so a lost wake-up does not cost the line its
+/// reservation.
 ///
 /// See "What if a wake-up is lost?" in DESIGN.md.
 pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
@@ -83,7 +83,7 @@ impl<C> Line<C> {
         self.waiting.is_empty() && self.turn.is_none() && self.leftovers.is_empty()
     }
 
-    /// A call joins in the order of its number, with the last reply about the lock.
+    /// A call joins in the order of its number.
     pub(crate) fn joined(
         &mut self,
         waiter: WaitingCall<C>,
@@ -105,7 +105,7 @@ impl<C> Line<C> {
         self.hears(last_reply);
     }
 
-    /// A try of another call has ended. If the line waited for that, it queries now, whatever the try found.
+    /// A try of another call has ended. If the line waited for that, it queries now.
     pub(crate) fn tried(&mut self, last_reply: LastReply, now: Moment) {
         if self.waiting.is_empty() {
             return;
@@ -200,7 +200,7 @@ impl<C> Line<C> {
         }
     }
 
-    /// A `once` call ended well: the waiting calls with `once` are refused as done, and the others continue to wait.
+    /// The waiting calls with `once` are refused as done, and the others continue to wait.
     fn done(&mut self) -> Actions<C> {
         let (ended, waiting) = mem::take(&mut self.waiting).into_iter().partition(|it| it.is_once);
         self.waiting = waiting;
@@ -236,7 +236,7 @@ impl<C> Line<C> {
         self.last_reply = LastReply::Fault(Box::new(fault.clone()));
     }
 
-    /// The holder has finished: passes its turn to the next call, if it may be.
+    /// Passes the turn to the next call, if it may be.
     pub(crate) fn passed(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let turn = self.turn.as_mut().filter(|turn| turn.entry.is_of(attempt));
         let deliver = turn.and_then(|turn| turn.pass(&mut self.waiting, now));
@@ -300,7 +300,6 @@ impl<C> Line<C> {
         actions
     }
 
-    /// The turn ends, and the background releases its lock.
     pub(crate) fn deferred(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         self.end_turn(attempt, now);
         Actions::default()
@@ -312,9 +311,8 @@ impl<C> Line<C> {
         Actions::withdraw(attempt)
     }
 
-    /// The call that was given this turn does not want it.
-    ///
-    /// Its lock may have ended before, and an earlier query may have queued the attempt again.
+    /// Its call does not want the turn. Its lock may have ended before, and an earlier query may have queued the
+    /// attempt again.
     pub(crate) fn returned(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let passed = self.passed(attempt, now);
         if passed.deliver.is_some() {
@@ -324,7 +322,7 @@ impl<C> Line<C> {
         Actions::give_back(attempt)
     }
 
-    /// The turn of the queue entry begins. The first waiting call of the same kind (`once` or not) gets it.
+    /// The turn begins; the first waiting call of the same kind (`once` or not) gets it.
     fn begin(&mut self, attempt: &Attempt, grant: &Grant, now: Moment) -> Actions<C> {
         let Some(entry) = self.entry.take_if(|entry| entry.is_of(attempt)) else {
             // Another answer has begun this turn already.
@@ -360,7 +358,7 @@ impl<C> Line<C> {
         Actions { deliver, withdraw, ..Actions::default() }
     }
 
-    /// Ends the turn of this attempt, and the next query is due. A later turn continues.
+    /// Ends the turn of this attempt, and no later turn; the next query is due.
     fn end_turn(&mut self, attempt: &Attempt, now: Moment) {
         let Some(turn) = self.turn.take_if(|turn| turn.entry.is_of(attempt)) else { return };
         self.keep_leftover(Some(turn.entry));

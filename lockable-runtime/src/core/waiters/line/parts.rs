@@ -11,7 +11,7 @@ use crate::core::process::clock::Moment;
 use crate::core::request_id::RequestId;
 use crate::core::types::options::Ttl;
 
-/// A turn is passed on within this time, so that other processes do not wait for longer.
+/// A turn is passed on no longer, because other processes wait.
 const LENGTH: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Debug)]
@@ -32,11 +32,10 @@ pub(crate) enum Behind {
 }
 
 pub(crate) struct WaitingCall<C> {
-    /// Counts up in the order of arrival.
     pub(crate) number: u64,
     pub(crate) ttl: Ttl,
     pub(crate) is_fair: bool,
-    /// Whether it has the option `once`, which is in the owner token under which it holds the lock.
+    /// The owner token under which it holds the lock says so.
     pub(crate) is_once: bool,
     pub(crate) identity: Option<RequestId>,
     pub(crate) label: &'static Label,
@@ -47,11 +46,9 @@ pub(crate) struct WaitingCall<C> {
 #[must_use = "the line counts on its actions"]
 pub(crate) struct Actions<C> {
     pub(crate) deliver: Option<(C, Granted)>,
-    /// Query about this attempt at once.
     pub(crate) query: Option<Arc<Attempt>>,
     /// The backend is to forget these attempts, in the queue and as holders.
     pub(crate) withdraw: Vec<Arc<Attempt>>,
-    /// This attempt holds the lock, and no call wants it.
     pub(crate) release: Option<Arc<Attempt>>,
     pub(crate) refuse: Option<(Fault, VecDeque<WaitingCall<C>>)>,
 }
@@ -80,18 +77,18 @@ impl<C> Default for Actions<C> {
 pub(crate) struct Granted {
     pub(crate) attempt: Arc<Attempt>,
     pub(crate) grant: Grant,
-    /// Whether it came from another holder of this process, and not from the queue.
+    /// Whether another holder of this process passed it on.
     pub(crate) is_passed_on: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct TurnEnd {
-    /// The attempt that the release queues behind the others.
+    /// The attempt that the release queues.
     pub(crate) next: Option<Arc<Attempt>>,
     /// Whether a query about the ended attempt may land behind the release.
     pub(super) may_land_late: bool,
     pub(crate) is_answered: bool,
-    /// The grant of `next`, from the same answer.
+    /// Of `next`, from the same answer.
     pub(crate) grant: Option<Grant>,
 }
 
@@ -149,10 +146,8 @@ impl QueueEntry {
     }
 }
 
-/// An attempt that was granted, until its release was answered.
 pub(super) struct LineTurn {
     pub(super) entry: QueueEntry,
-    /// The call that has it, or is about to receive it.
     pub(super) given_to: u64,
     is_fair: bool,
     began: Moment,
@@ -184,7 +179,6 @@ impl LineTurn {
         self.entry.is_unsure |= self.grant.permit() != grant.permit();
     }
 
-    /// Passes it to the first of these calls, without a query, if it may be.
     pub(super) fn pass<C>(
         &mut self,
         waiting: &mut VecDeque<WaitingCall<C>>,
