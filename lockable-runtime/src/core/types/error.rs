@@ -55,7 +55,6 @@ struct Inner {
     label: &'static Label,
 }
 
-/// The guide has the same table.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal: $advice:literal,)*) => {
         /// The kind of a [`LockError`].
@@ -186,7 +185,6 @@ impl LockError {
         Self::new(LockErrorKind::Done, Self::run_is_done(begin, end)).with_key(key)
     }
 
-    /// With when the run began and until when it counts, if that is known.
     pub(crate) fn run_is_done(begin: &str, end: &str) -> String {
         format!("its run is done: a call with `once`{begin} ended well, and no other one runs{end}")
     }
@@ -258,7 +256,6 @@ impl LockError {
 
     pub(crate) const LONGER: &'static str = "give it a longer `expire`";
 
-    /// A call for several locks lost one each time it waited for another.
     pub(crate) fn lost_each_time(lost: Self) -> Self {
         let message = "the lock was lost while the call waited for others, five times in a row";
         let key = lost.key().unwrap_or_default().to_owned();
@@ -332,7 +329,6 @@ impl LockError {
         self
     }
 
-    /// The message, then those of the sources that it does not quote.
     fn in_one_line(&self) -> String {
         let mut line = self.to_string();
         let mut source = self.source();

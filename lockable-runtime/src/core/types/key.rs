@@ -183,7 +183,6 @@ pub(crate) fn counted(keys: Vec<LockKey>) -> Result<Vec<LockKey>, LockError> {
 
 const TOO_LONG: &str = "the key is longer than 1 KiB; put an id into it, not the data";
 
-/// As much of an invalid key as a message shows.
 fn beginning(key: &str) -> String {
     const SHOWN: usize = 48;
     match key.char_indices().nth(SHOWN) {
@@ -208,7 +207,6 @@ fn flaw(text: &str, whole: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether the key has no braces, or a hash tag of Redis Cluster.
 const fn has_sound_braces(text: &str) -> bool {
     let bytes = text.as_bytes();
     let open = position(bytes, b'{', 0);

@@ -8,12 +8,10 @@ use crate::core::types::permit::LocalPermit;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LineKey {
     Lock(LockKey),
-    /// The line of the one call with this local permit.
     LocalPermit(Arc<LocalPermit>),
 }
 
 impl LineKey {
-    /// The key that errors name.
     pub(crate) fn key(&self) -> &LockKey {
         match self {
             Self::Lock(key) => key,

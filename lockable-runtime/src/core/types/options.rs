@@ -114,7 +114,6 @@ pub struct Options {
     /// How many holders the key has at a time.
     pub permits: Permits,
     pub(crate) identity: Option<RequestId>,
-    /// Whether the call is a campaign, which may wait without a limit.
     pub(crate) is_campaign: bool,
     pub(crate) caller_blocks: bool,
     pub(crate) label: &'static Label,
@@ -160,7 +159,6 @@ impl Wait {
         }
     }
 
-    /// Whether a call may wait in line at all.
     pub(crate) fn can_wait(self) -> bool {
         self == Self::Forever || self.limit().is_some_and(|limit| !limit.is_zero())
     }

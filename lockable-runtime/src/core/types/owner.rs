@@ -70,7 +70,6 @@ impl OwnerToken {
         self
     }
 
-    /// No holder has this token, and scripts release it.
     pub(crate) fn of_ticket(&self) -> Self {
         Self(format!("{TICKET}{}", self.0))
     }
@@ -165,17 +164,14 @@ impl LockValue {
         Self(value)
     }
 
-    /// Whether this, perhaps the beginning of a long value, is of that one.
     pub(crate) fn is_of(&self, whole: &Self) -> bool {
         self == whole || self.0.len() == Self::MAX_BYTES && whole.0.starts_with(&self.0)
     }
 
-    /// Also under a key that was deleted before it was read.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What may be an owner token; empty if it is no text.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
@@ -242,7 +238,6 @@ pub(crate) enum Mark {
 /// Scripts compare it as a part of the owner token, and write none in front of it.
 const TICKET: char = '@';
 
-/// Scripts treat it in the same way.
 const PAUSE: char = '|';
 
 /// Whether the value is a holder's, by its first byte: in front of others is a mark, or another program wrote them. An
@@ -315,7 +310,6 @@ impl<'a> TokenParts<'a> {
     }
 }
 
-/// Whether a `once` call ended well, and left the lock taken.
 pub(crate) fn is_done(value: &[u8]) -> bool {
     let is_kept = matches!(value, [b'~' | b'=', ..]);
     let text = is_kept.then(|| std::str::from_utf8(value).ok()).flatten();

@@ -11,7 +11,6 @@ use crate::core::types::owner::{LockValue, Mark, OwnerToken, TokenParts};
 use crate::core::types::reason::Reason;
 use crate::core::types::redact::DisplayKey;
 
-/// What the value of a paused lock says, in the place of a request id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pause {
     /// By the clock of the operator's machine, as text.

@@ -37,7 +37,6 @@ impl Permits {
         }
     }
 
-    /// Whether a call for these permits of a key would wait for the lock `held`.
     pub(crate) fn are_of(self, key: &LockKey, held: &LockKey) -> bool {
         self != Self::OneLock && PermitsKey(key.clone()).has(held)
     }
@@ -107,7 +106,6 @@ impl PermitsKey {
         self.0
     }
 
-    /// The name of a permit, or of the gate if the number is zero.
     pub(crate) fn member(&self, number: u8) -> LockKey {
         LockKey::within(format!("{}#{number}", self.0.as_str()))
     }
@@ -141,9 +139,7 @@ pub(crate) struct LocalPermit {
 /// Which local permit of its key it is; any permit may be granted to it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LocalNumber {
-    /// A call for one permit: there are as many as the key has permits.
     OneOf(u8),
-    /// A call for all permits, with a local permit for each.
     OfAll(u64),
 }
 

@@ -34,7 +34,6 @@ impl Reason {
         Self(line.into())
     }
 
-    /// Redacts the key, which the operator may have named.
     pub(crate) fn shown(&self, key: DisplayKey<'_>) -> Self {
         Self::new(&key.redact_in_words(&self.0))
     }

@@ -59,7 +59,6 @@ impl<'a> DisplayKey<'a> {
         shown
     }
 
-    /// The replacement of a cause that names the key, if the key is redacted.
     pub(crate) fn redact_cause(
         self,
         cause: &impl Display,

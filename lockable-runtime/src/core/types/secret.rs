@@ -59,13 +59,11 @@ use crate::core::types::error::Cause;
 #[derive(Clone)]
 pub struct Secret<T> {
     source: Source<T>,
-    /// Of its files; empty without any.
     paths: Arc<str>,
 }
 
 #[derive(Clone)]
 enum Source<T> {
-    /// A value, or files.
     AtHand(Arc<dyn Fn() -> io::Result<T> + Send + Sync>),
     Function(Arc<dyn Fn() -> Answer<T> + Send + Sync>),
 }
@@ -150,7 +148,6 @@ impl<T: Send + 'static> Secret<T> {
         &self.paths
     }
 
-    /// The secret, if no function has to be called for it.
     pub(crate) fn at_hand(&self) -> Option<io::Result<T>> {
         if let Source::AtHand(read) = &self.source { Some(read()) } else { None }
     }

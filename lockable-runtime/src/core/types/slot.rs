@@ -15,7 +15,6 @@ pub(crate) const COUNT: u16 = 16_384;
 pub(crate) struct Slot(u16);
 
 impl Slot {
-    /// The slot of the key's hash tag, or else of the whole key.
     pub(crate) fn of(key: &LockKey) -> Self {
         let key = key.as_str();
         let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
@@ -26,7 +25,6 @@ impl Slot {
         Self(text.iter().fold(0, |crc, byte| crc16(crc, *byte)) % COUNT)
     }
 
-    /// The slot of that number, which wraps around at the last slot.
     pub(crate) fn new(number: u16) -> Self {
         Self(number % COUNT)
     }

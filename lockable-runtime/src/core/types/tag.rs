@@ -19,7 +19,6 @@ pub(crate) fn tag(slot: Slot) -> &'static str {
     TAGS.get_or_init(all).get(start..start + BYTES).unwrap_or_default()
 }
 
-/// The texts of all slots, one behind the other: 48 KiB.
 fn all() -> String {
     let mut tags = vec![None; SLOTS];
     for text in texts() {

@@ -110,7 +110,6 @@ impl Ticket {
         self.holder.of_ticket()
     }
 
-    /// Whether the lock is in the store of this name, as far as that is known.
     pub(crate) fn is_of(&self, store: &str) -> bool {
         self.store == fnv_1a(store.as_bytes().iter())
     }
@@ -125,7 +124,6 @@ impl Ticket {
         TokenParts::parse(self.holder.as_ref())?.identity.map(RequestId::new)
     }
 
-    /// Reads the parts behind the check sum, whatever that is.
     fn parse(parts: &str) -> Option<Self> {
         let mut parts = parts.split(':').skip(1);
         let (store, fencing_token) = (parts.next()?, parts.next()?);

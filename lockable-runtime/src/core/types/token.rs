@@ -37,7 +37,6 @@ impl Prefix {
         Ok(Self { process, origin: AtomicU64::new(origin), drawn: AtomicU64::new(drawn) })
     }
 
-    /// Makes a token that no other acquisition has.
     pub(crate) fn token(
         &self,
         now: Moment,
