@@ -35,12 +35,10 @@ impl Entry {
         if is_try { Behind::Try(self.lines.context.command_deadline) } else { Behind::Holder }
     }
 
-    /// A call that waited tries from now on.
     pub(crate) fn tries(&mut self) {
         self.change(EntryRole::Tries, LastReply::Nothing, |entries| entries.trying += 1);
     }
 
-    /// The call waits from now on: it has tried, and another holder has the lock.
     pub(crate) fn waits(&mut self) {
         self.change(EntryRole::Waits, LastReply::Busy, |entries| entries.waiting += 1);
     }
@@ -73,7 +71,6 @@ impl Entry {
         Self::new(&self.lines, self.at, role)
     }
 
-    /// Changes the role, and notifies the line that waits for the outcome of this call's try.
     fn change(&mut self, role: EntryRole, last_reply: LastReply, begin: impl FnOnce(&mut Entries)) {
         let from = mem::replace(&mut self.role, role);
         let Left { held, awaited } = self.lines.table.change(self.at, |entries| {

@@ -87,7 +87,6 @@ impl Lines {
         })
     }
 
-    /// As [`on`](Self::on), and performs its actions.
     pub(super) fn act(
         self: &Arc<Self>,
         key: &LineKey,
@@ -147,12 +146,10 @@ impl Lines {
         }));
     }
 
-    /// The leases of this lock that are held, or whose loss was not found yet.
     pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
         self.table.leases(key)
     }
 
-    /// Checks every lease of these slots at once, because their server may have lost it.
     fn check_all(&self, concerns: &dyn Fn(Slot) -> bool, cause: Cause) {
         let mut leases = self.table.all();
         leases.retain(|(_, lease, _)| concerns(lease.attempt().slot));

@@ -60,7 +60,6 @@ impl Lines {
         self.look(&LineKey::Lock(key.clone()), Line::len).unwrap_or_default()
     }
 
-    /// The last reply about the lock of this line, if calls wait in it.
     pub(crate) fn last_reply(&self, line: &LineKey) -> LastReply {
         self.look(line, |line| line.last_reply.clone()).unwrap_or(LastReply::Nothing)
     }

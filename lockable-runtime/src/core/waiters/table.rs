@@ -26,7 +26,6 @@ use crate::core::worker::agenda::trim_to;
 /// A few for each thread that uses them.
 const PARTS: usize = 32;
 
-/// A part keeps the capacity for this many keys.
 const SPARE: usize = 8;
 
 #[derive(Default)]
@@ -65,14 +64,12 @@ pub(super) struct Entries {
     others: Vec<HeldEntry>,
 }
 
-/// A lease that is held, or whose loss was not found yet.
 pub(super) struct HeldEntry {
     pub(super) number: u64,
     pub(super) lease: Lease,
     pub(super) schedule: Option<Schedule>,
 }
 
-/// What an entry leaves, to be dropped outside of the table's mutex.
 #[derive(Default)]
 pub(super) struct Left {
     /// It may be the last to know its locker.
@@ -153,7 +150,6 @@ impl Table {
         entries.into_iter().flat_map(|entries| entries.leases(key)).cloned().collect()
     }
 
-    /// Closures, each of which checks a held, renewed lease of this lock.
     pub(super) fn lookers(&self, key: &str, now: Moment) -> Vec<impl FnOnce() + use<>> {
         let hash = self.hasher.hash_one(key);
         let part = self.part(hash);
@@ -169,7 +165,6 @@ impl Table {
         self.part(hash).of_keys.get(&hash).map_or(0, |entries| entries.trying)
     }
 
-    /// Every lease, and whether it is scheduled.
     pub(super) fn all(&self) -> Vec<(EntryId, Lease, bool)> {
         let mut all = Vec::new();
         for part in &self.parts {
@@ -227,7 +222,6 @@ impl Entries {
         awaits
     }
 
-    /// Whether this locker holds the lock, as far as it knows.
     fn is_held(&self, key: &LockKey, now: Moment) -> bool {
         self.leases(key).any(|lease| lease.is_holding(now))
     }

@@ -46,7 +46,6 @@ pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
 /// The calls of one locker that wait for one lock; a `C` is where a call is answered.
 pub(crate) struct Line<C> {
-    /// In the order of arrival.
     waiting: VecDeque<WaitingCall<C>>,
     /// There is one only while a call waits.
     entry: Option<QueueEntry>,
@@ -83,7 +82,6 @@ impl<C> Line<C> {
         self.waiting.is_empty() && self.turn.is_none() && self.leftovers.is_empty()
     }
 
-    /// A call joins in the order of its number.
     pub(crate) fn joined(
         &mut self,
         waiter: WaitingCall<C>,
@@ -144,7 +142,6 @@ impl<C> Line<C> {
         attempt.map_or_else(Actions::default, |attempt| self.returned(&attempt, now))
     }
 
-    /// Begins the next query, because it is due or because a release sends it.
     pub(crate) fn came_due(
         &mut self,
         make: impl FnOnce(&WaitingCall<C>) -> Arc<Attempt>,
@@ -170,7 +167,6 @@ impl<C> Line<C> {
         }
     }
 
-    /// The backend has answered a query, perhaps after the attempt was given up and withdrawn.
     pub(crate) fn answered(
         &mut self,
         attempt: &Arc<Attempt>,
@@ -231,12 +227,10 @@ impl<C> Line<C> {
         self.close(actions)
     }
 
-    /// A connection to the server broke: its last reply may be out of date.
     pub(crate) fn broken(&mut self, fault: &Fault) {
         self.last_reply = LastReply::Fault(Box::new(fault.clone()));
     }
 
-    /// Passes the turn to the next call, if it may be.
     pub(crate) fn passed(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let turn = self.turn.as_mut().filter(|turn| turn.entry.is_of(attempt));
         let deliver = turn.and_then(|turn| turn.pass(&mut self.waiting, now));

@@ -17,7 +17,6 @@ const LENGTH: Duration = Duration::from_millis(5);
 #[derive(Clone, Debug)]
 pub(crate) enum LastReply {
     Nothing,
-    /// Another holder has it, or this line was granted it.
     Busy,
     Fault(Box<Fault>),
 }
@@ -77,18 +76,15 @@ impl<C> Default for Actions<C> {
 pub(crate) struct Granted {
     pub(crate) attempt: Arc<Attempt>,
     pub(crate) grant: Grant,
-    /// Whether another holder of this process passed it on.
     pub(crate) is_passed_on: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct TurnEnd {
-    /// The attempt that the release queues.
     pub(crate) next: Option<Arc<Attempt>>,
     /// Whether a query about the ended attempt may land behind the release.
     pub(super) may_land_late: bool,
     pub(crate) is_answered: bool,
-    /// Of `next`, from the same answer.
     pub(crate) grant: Option<Grant>,
 }
 
@@ -109,7 +105,6 @@ impl QueueEntry {
         Self { attempt, queries: 0, is_unsure: false, is_woken: false, is_woken_again: false }
     }
 
-    /// Notes a wake-up; returns whether the line queries.
     pub(super) fn wake(&mut self) -> bool {
         self.is_woken_again |= self.is_woken;
         !mem::replace(&mut self.is_woken, true)
@@ -151,7 +146,6 @@ pub(super) struct LineTurn {
     pub(super) given_to: u64,
     is_fair: bool,
     began: Moment,
-    /// With the fencing token of the call that has it.
     grant: Grant,
     is_passed_on: bool,
 }

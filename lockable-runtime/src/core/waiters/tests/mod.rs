@@ -15,7 +15,6 @@ mod lateness;
 static KEY: LockKey = LockKey::from_static("k");
 static LINE: LineKey = LineKey::Lock(LockKey::from_static("k"));
 
-/// The entry of a call that waits, as if another holder had the lock.
 fn entry(waiters: &Arc<Lines>) -> Entry {
     entry_in(waiters, &KEY)
 }
@@ -110,7 +109,6 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
     assert!(matches!(waiters.last_reply(&LINE), LastReply::Busy));
 }
 
-/// The grant is published, and the call had subscribed before it queried.
 #[tokio::test(start_paused = true)]
 async fn a_call_hears_of_the_first_grant_at_once() {
     let waiters = waiters();

@@ -68,7 +68,6 @@ impl Case {
         self.line.joined(waiter, LastReply::Nothing, Behind::Holder, self.now);
     }
 
-    /// A call joins that has tried, and found another holder.
     fn joins_after_try(&mut self, number: u64, name: &'static str) {
         let waiter = waiter(number, name, false);
         self.line.joined(waiter, LastReply::Busy, Behind::Holder, self.now);
@@ -105,7 +104,6 @@ impl Case {
         self.line.answered(attempt, answer, self.now)
     }
 
-    /// A first call waits, and is granted its turn after its query was answered.
     fn given(&mut self) -> Arc<Attempt> {
         self.joins(0, "first");
         let attempt = self.queries(&sent());

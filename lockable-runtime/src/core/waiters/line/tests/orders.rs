@@ -51,12 +51,10 @@ const SEEN: [&str; 12] = [
     "messages",
 ];
 
-/// How long a line waits for a try.
 const DEADLINE: Duration = Duration::from_secs(1);
 
 const STEPS: u64 = 40;
 
-/// No order needs that many steps to come to rest.
 const MAX_REST: usize = 2_000;
 
 struct Order<'a> {
@@ -65,7 +63,6 @@ struct Order<'a> {
     dice: Dice,
     now: Moment,
     seed: u64,
-    /// Whether answers, and locks, are lost in this order.
     loses_answers: bool,
     loses_locks: bool,
     latest: u64,

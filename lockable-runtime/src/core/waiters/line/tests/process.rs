@@ -11,7 +11,6 @@ use crate::core::types::options::Ttl;
 use crate::core::types::owner::{Origin, OwnerToken};
 use crate::core::waiters::line::{Actions, Behind, Granted, LastReply, Line, TurnEnd, WaitingCall};
 
-/// What is under way, and arrives in any order.
 pub(super) enum Packet {
     /// A query on its way to the store, and whether its answer will arrive.
     Query(Arc<Attempt>, bool),
@@ -21,13 +20,11 @@ pub(super) enum Packet {
     Unanswered(Arc<Attempt>),
     Withdrawal(Arc<Attempt>),
     Deferred(Arc<Attempt>),
-    /// The release of a turn, and whether its answer will arrive.
     Release(Arc<Attempt>, TurnEnd, bool),
     Released(Arc<Attempt>, TurnEnd),
     Published(WakeUp),
     /// A try that calls may wait for, and its last reply.
     Tried(LastReply),
-    /// A turn that the call of this number has not received yet.
     Delivered(u64, Granted),
 }
 
@@ -37,7 +34,6 @@ pub(super) struct Process {
     pub(super) due: Option<Moment>,
     pub(super) under_way: Vec<Packet>,
     pub(super) waiting: BTreeSet<u64>,
-    /// The calls that hold the lock, or believe so.
     pub(super) holding: BTreeMap<u64, Arc<Attempt>>,
     next_number: u64,
 }
@@ -93,7 +89,6 @@ impl Process {
         self.take_due();
     }
 
-    /// A call leaves that waits, or has not received its turn yet.
     pub(super) fn leaves(&mut self, number: u64, now: Moment) {
         let is_hers = |packet: &Packet| matches!(packet, Packet::Delivered(to, _) if *to == number);
         self.under_way.retain(|packet| !is_hers(packet));

@@ -13,7 +13,6 @@ use crate::core::types::owner::Origin;
 
 pub(super) const KEY: LockKey = LockKey::from_static("k");
 
-/// One store for all orders: each leaves it as it found it.
 pub(super) struct Store {
     memory: Arc<Memory>,
     pub(super) origins: [Origin; 2],

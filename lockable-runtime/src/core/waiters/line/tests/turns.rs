@@ -102,7 +102,6 @@ fn a_fair_call_neither_takes_nor_gives_a_pass() {
     }
 }
 
-/// Its answer was long on its way.
 #[test]
 fn a_lock_that_is_not_surely_held_is_not_passed_on() {
     for (after, is_passed) in [(9_897, true), (9_898, false)] {
@@ -229,7 +228,6 @@ fn an_attempt_with_two_permits_gives_both_back() {
     }
 }
 
-/// Each permit is held beside the others.
 #[test]
 fn a_turn_with_another_permit_is_not_withdrawn() {
     let local_permit = local_permit();
