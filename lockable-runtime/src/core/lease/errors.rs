@@ -7,7 +7,6 @@ use crate::core::backend::Fault;
 use crate::core::types::error::{Cause, LockError, LockErrorKind};
 
 impl Lease {
-    /// The error of a body that was stopped, or that completed although the lock was lost.
     pub(crate) fn loss_error(&self, loss: Loss, completed: bool) -> LockError {
         let what = if completed {
             "the lock was lost before the body completed, and its value was dropped; its effects may \
@@ -44,7 +43,6 @@ impl Lease {
         self.about(LockError::max_hold_reached)
     }
 
-    /// The error of a lease with this status, if the holder may not rely on it.
     pub(crate) fn over(&self, status: Status) -> Option<LockError> {
         match status {
             Status::Held(_) | Status::Released => None,

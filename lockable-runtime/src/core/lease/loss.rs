@@ -7,19 +7,15 @@ use crate::core::types::reason::Reason;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// The deadline passed, and no renewal was answered before it.
     Deadline,
-    /// The lock has no holder: it expired or was deleted.
     Absent,
     Taken,
-    /// An operator took the lock away, and sent a message.
     Forced,
     /// The process was forked, and the lock is its parent's. No state has this: it is known without one.
     Forked,
 }
 
 impl Loss {
-    /// The word by which losses are counted.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Deadline => "deadline",

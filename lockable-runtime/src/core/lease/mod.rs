@@ -363,12 +363,10 @@ impl Lease {
         self.status_here()
     }
 
-    /// As [`status`](Self::status), in the process that acquired the lock.
     pub(crate) fn status_here(&self) -> Status {
         self.update(LeaseState::status)
     }
 
-    /// A renewal that was sent then was answered; without a TTL it only checked the lease.
     fn answered(&self, sent: Moment, ttl: Option<Ttl>, outcome: Renewed) {
         match outcome {
             Renewed::Held => self.update(|state, now| {
@@ -425,7 +423,6 @@ impl Lease {
         self.0.context.reporting.show(self.key()).labeled(self.0.label)
     }
 
-    /// Why the last renewal failed, until one is answered.
     fn unrenewed(&self) -> Option<Arc<LockError>> {
         self.state().unrenewed.clone()
     }

@@ -23,7 +23,6 @@ impl Lease {
         self.update(|state, now| state.force(&reason, now));
     }
 
-    /// Whether renewals may make it longer, as far as is known here.
     pub(crate) fn may_renew(&self) -> bool {
         self.update(LeaseState::may_renew)
     }

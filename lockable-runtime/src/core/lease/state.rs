@@ -33,7 +33,6 @@ pub(crate) struct LeaseState {
     pub(super) reason: Option<Reason>,
     /// Whether a ticket may have the lock: then a refused renewal is no loss.
     pub(super) is_passing: bool,
-    /// Lost or released, once it is.
     end: Option<Status>,
     pub(super) unrenewed: Option<Arc<LockError>>,
 }
@@ -41,7 +40,6 @@ pub(crate) struct LeaseState {
 /// What a holder may rely on at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// The lock is held, for this long at least.
     Held(Duration),
     /// The body has to stop, and the lock is released then.
     MaxHoldReached,
@@ -66,7 +64,6 @@ pub(crate) enum LeaseEnd {
 pub(crate) struct Ended {
     pub(crate) status: Status,
     pub(crate) at: Moment,
-    /// How much of the lease had gone by.
     pub(crate) used: f64,
     pub(crate) is_revoked: bool,
 }
@@ -135,7 +132,6 @@ impl LeaseState {
         now.since(self.counted_from) >= age
     }
 
-    /// The backend has confirmed the lock in answer to a request of that moment.
     pub(crate) fn confirmed(&mut self, sent: Moment) {
         self.confirmed_at = sent.max(self.confirmed_at);
     }
@@ -157,7 +153,6 @@ impl LeaseState {
         }
     }
 
-    /// A renewal was answered: the lock is this holder's for `ttl` from `sent`.
     pub(crate) fn renewed(&mut self, sent: Moment, ttl: Ttl, now: Moment) {
         let valid_until = sent.after(ttl.usable());
         if !self.is_on(now) {
@@ -177,7 +172,6 @@ impl LeaseState {
         }
     }
 
-    /// The fraction of the lease that has gone by since its last answered request.
     pub(crate) fn used(&self, now: Moment) -> f64 {
         let whole = self.valid_until.since(self.counted_from);
         now.since(self.counted_from).div_duration_f64(whole)

@@ -14,7 +14,6 @@ impl Age {
         Self { since, next: DAY }
     }
 
-    /// The age, if a warning is due; the next one is due at twice that.
     pub(super) fn warning(&mut self, now: Moment) -> Option<Duration> {
         let age = now.since(self.since);
         if age < self.next {

@@ -46,13 +46,11 @@ impl Plan {
         Due::Renewal
     }
 
-    /// It was renewed, and is again at that moment; returns when it is due.
     pub(super) fn renewed(&mut self, next: Moment) -> Moment {
         (self.renewal, self.looks) = (next, 0);
         self.due()
     }
 
-    /// What was done had no answer, and is done again at that moment; returns when it is due.
     pub(super) fn unanswered(&mut self, done: Due, again: Moment) -> Moment {
         if done == Due::Renewal && again < self.renewal {
             self.check_by(again);

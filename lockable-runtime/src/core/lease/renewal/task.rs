@@ -206,7 +206,6 @@ impl RenewalTask {
         }
     }
 
-    /// Applies an answer, in time or late.
     fn settle(self: &Arc<Self>, answered: &[Answered<'_>], sent: Moment) {
         for (asked, _) in answered.iter().filter(|(_, outcome)| *outcome == Renewed::Held) {
             asked.answered(sent, Renewed::Held);
@@ -259,7 +258,6 @@ impl RenewalTask {
 
 type Answered<'a> = (&'a Requested, Renewed);
 
-/// The answered leases, and those whose renewals failed, grouped by fault.
 fn sorted(
     batch: &[Requested],
     outcomes: Vec<Result<Renewed, Fault>>,

@@ -182,7 +182,6 @@ fn a_lock_that_was_taken_away_is_lost_at_once() {
     assert_eq!(lease.reason, Some(Reason::new("now")));
 }
 
-/// What can happen to a lease. Renewals are answered when they arrive, or never.
 #[derive(Clone, Debug)]
 enum Event {
     Look,
@@ -209,7 +208,6 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     proptest::collection::vec((0_u64..6_000, event), 0..40)
 }
 
-/// Models the history of a lease in the plainest code, to be compared with `LeaseState`.
 #[derive(Debug)]
 struct Model {
     valid_until: Moment,
