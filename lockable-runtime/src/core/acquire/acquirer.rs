@@ -53,7 +53,6 @@ impl Acquirer {
         Ok(Arc::new(Self { context, gate, releaser, waiters, warners, local_permits, prefix }))
     }
 
-    /// The leases of this lock that are held, or whose loss was not found yet.
     pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
         self.waiters.leases(key)
     }
@@ -72,7 +71,6 @@ impl Acquirer {
         self.waiters.trying(key)
     }
 
-    /// How many releases and withdrawals wait in the background.
     #[cfg(test)]
     pub(crate) fn open_work(&self) -> usize {
         self.releaser.open_work()
@@ -191,7 +189,6 @@ impl Acquirer {
         self.context.backend.released_by()
     }
 
-    /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.
     fn granted(
         &self,
         grant: &Grant,
@@ -234,7 +231,6 @@ const OVER: &str = "the ticket was not redeemed, because its lock is free: the t
 
 const LOOK: &str = "acquire the lock by its key, and look whether the work is done";
 
-/// A request. What it may grant is released when this is dropped.
 struct RunningTry<'a> {
     acquirer: &'a Acquirer,
     attempt: &'a Arc<Attempt>,

@@ -24,7 +24,6 @@ impl Busy {
         Self { key, obstacle, redacts_key: reporting.redacts_keys }
     }
 
-    /// Replaces what has the lock by that of another answer, if there is one.
     pub(super) fn by(self, other: Option<Box<Holder>>) -> Self {
         Self { obstacle: other.or(self.obstacle), ..self }
     }

@@ -19,7 +19,6 @@ impl Gate {
         Self(Semaphore::const_new(0))
     }
 
-    /// Stops new acquisitions, and ends those that wait.
     pub(crate) fn close(&self) {
         self.0.close();
     }

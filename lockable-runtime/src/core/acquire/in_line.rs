@@ -30,9 +30,7 @@ pub(super) struct InLine<'a> {
     entry: Entry,
     /// Whether the call has tried by itself, and so found another holder.
     has_tried: bool,
-    /// How many leases were over when the call received them.
     lost_turns: u32,
-    /// What the call's own try has found, if that is no holder.
     obstacle: Option<Box<Holder>>,
 }
 
@@ -41,7 +39,6 @@ impl<'a> InLine<'a> {
         Self { call, line, entry, has_tried, lost_turns: 0, obstacle: None }
     }
 
-    /// Notes what the call's try has found, for a line without an answer.
     pub(super) fn behind(self, obstacle: Option<Box<Holder>>) -> Self {
         Self { obstacle, ..self }
     }
@@ -124,7 +121,6 @@ impl<'a> InLine<'a> {
         self.has_tried && self.lost_turns == 0
     }
 
-    /// The guard of a turn, unless its lease was over when the call received it.
     fn begin(&mut self, turn: Turn, waiting: &Waiting<'_>) -> Option<LockGuard> {
         let OneCall { acquirer, options, .. } = self.call;
         let (context, attempt) = (&acquirer.context, Arc::clone(turn.held()));

@@ -18,13 +18,11 @@ pub(super) enum WaitedFor {
     AllPermits,
 }
 
-/// A call that waits, and logs what for when that takes long.
 pub(super) struct Patient<'a> {
     pub(super) call: OneCall<'a>,
     /// Which one its events name.
     pub(super) key: &'a LockKey,
     pub(super) awaited: WaitedFor,
-    /// Whether the log has what it waits for.
     pub(super) is_known: bool,
 }
 

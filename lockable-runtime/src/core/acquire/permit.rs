@@ -117,7 +117,6 @@ async fn in_line(
     Box::pin(in_line.wait()).await.map(Tried::Granted)
 }
 
-/// Waits for a local permit, as long as the options say.
 async fn enter(
     call: OneCall<'_>,
     key: &LockKey,
