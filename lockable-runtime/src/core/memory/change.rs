@@ -11,9 +11,7 @@ use crate::core::types::key::LockKey;
 use crate::core::types::owner::{Held, Origin, OwnerToken};
 use crate::core::types::permit::PermitsKey;
 
-/// One verb at work on one key, at one moment.
 pub(crate) struct Change<'a> {
-    /// The name of the permit, if it is one.
     permit: Option<LockKey>,
     /// Has a lock only while that lasts.
     place: &'a mut StoredKey,
@@ -57,7 +55,6 @@ impl<'a> Change<'a> {
         Self { permit, place, counting, lockers, now, hand_off: None }
     }
 
-    /// Whether an attempt that requests it may have it, or the first of the waiters.
     pub(crate) fn is_free(&self) -> bool {
         self.place.lock.as_ref().is_none_or(|lock| lock.ends <= self.now)
     }
@@ -188,7 +185,6 @@ impl<'a> Change<'a> {
         lock.is_held_by(attempt).then_some(lock)
     }
 
-    /// Frees the lock, or leaves it taken until the minimum hold is over.
     pub(crate) fn end_hold(&mut self, attempt: &Attempt) -> Release {
         match &mut self.place.lock {
             None => return Release::Absent,

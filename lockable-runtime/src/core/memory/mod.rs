@@ -44,7 +44,6 @@ pub(crate) struct Memory {
     store: String,
     /// For timers of callers outside any runtime.
     background: Handle,
-    /// What the first locker of the store calls its process.
     pub(crate) service: Option<String>,
     pub(crate) born: Moment,
     pub(crate) state: Mutex<State>,
@@ -88,7 +87,6 @@ impl Memory {
         Ok(Arc::new(Self { name, store, background, service, born: tokio_time(), state }))
     }
 
-    /// As [`Change::evict`]; returns whether there was a grant.
     pub(crate) fn evict(&self, key: LockKey) -> bool {
         self.change(key, |change| change.evict().is_some())
     }
@@ -102,7 +100,6 @@ impl Memory {
         found
     }
 
-    /// As [`change`](Self::change), but applies `verb` only once the reply is polled.
     pub(crate) fn reply<T: 'static>(
         self: &Arc<Self>,
         key: LockKey,
@@ -120,15 +117,12 @@ impl Memory {
     }
 }
 
-/// What happens to a server from outside.
 #[cfg(test)]
 impl Memory {
-    /// Forgets everything, as a server does that restarts without its data.
     pub(crate) fn flush(&self) {
         self.state.lock().flush();
     }
 
-    /// Deletes a lock, which may have a holder, without a notification.
     pub(crate) fn delete(&self, key: &LockKey) {
         if let Some(place) = self.state.lock().places.get_mut(key) {
             place.lock = None;

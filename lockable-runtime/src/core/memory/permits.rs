@@ -87,7 +87,6 @@ impl Memory {
 }
 
 impl FreePermits<'_> {
-    /// Performs the verb for one permit after the other, until it finds something.
     fn find<T>(&mut self, mut verb: impl FnMut(&mut Change<'_>) -> Option<T>) -> Option<T> {
         self.attempt.local_permit.iter().flat_map(|local_permit| local_permit.members()).find_map(
             |permit| {

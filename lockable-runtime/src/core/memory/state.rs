@@ -132,9 +132,7 @@ impl StoredKey {
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Lock {
     pub(crate) owner: OwnerToken,
-    /// When the hold, or the minimum hold, is over.
     pub(crate) ends: Moment,
-    /// Whether it was released, and stays taken until its minimum hold is over.
     pub(crate) is_released: bool,
 }
 
@@ -153,7 +151,6 @@ impl Lock {
     }
 }
 
-/// The fence counters of the hash slots, and what they start from.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Counting {
     pub(crate) calendar: Calendar,
