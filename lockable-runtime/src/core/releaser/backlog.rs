@@ -47,7 +47,6 @@ impl Backlog {
         self.wait_until(|| self.open() == 0).await;
     }
 
-    /// Waits until every earlier release of this key has been tried.
     pub(super) async fn tried(&self, key: &LockKey) {
         self.wait_until(|| !self.untried.lock().contains_key(key)).await;
     }
@@ -76,7 +75,6 @@ impl Pending {
         Self(Arc::clone(backlog))
     }
 
-    /// Whether the work is this process's, and not its parent's.
     pub(super) fn is_own(&self) -> bool {
         self.0.process.is_current()
     }

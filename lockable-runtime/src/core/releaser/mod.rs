@@ -140,7 +140,6 @@ impl Releaser {
         self.backlog.open()
     }
 
-    /// Defers a release, unless too many wait already.
     fn accept(
         self: &Arc<Self>,
         attempt: Arc<Attempt>,
@@ -223,10 +222,8 @@ impl Releaser {
     }
 }
 
-/// A release on the agenda, which is counted until this is dropped.
 pub(crate) struct Deferred {
     release: PendingRelease,
-    /// `None` once a try was answered, or given up.
     untried: Option<Untried>,
     local_permit: Option<Box<Occupied>>,
     pending: Pending,

@@ -30,7 +30,6 @@ pub(crate) struct PendingRelease {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Done,
-    /// The lock was gone before: it is free, or another holder has it.
     WasGone,
     /// No answer came while the backend could know the attempt.
     Abandoned,
@@ -42,7 +41,6 @@ impl PendingRelease {
         Self { attempt, known, pause: FIRST_PAUSE }
     }
 
-    /// Adds what is `known` when this release is deferred once more.
     pub(crate) fn merge(&mut self, known: Known) {
         self.known = self.known.max(known);
     }

@@ -60,7 +60,6 @@ pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
     })
 }
 
-/// The keys of the locks whose release still waits, as messages show them.
 #[derive(Default)]
 struct Remains {
     held: BTreeSet<String>,
