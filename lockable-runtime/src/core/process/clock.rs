@@ -72,7 +72,6 @@ pub(crate) fn boot_time() -> Moment {
     Moment(nanos(now().saturating_duration_since(*START)))
 }
 
-/// Time on tokio's clock, which tests can pause and advance.
 pub(crate) fn tokio_time() -> Moment {
     use tokio::time::Instant;
     // A day earlier: a paused clock may show a time before the first use of this one.

@@ -13,7 +13,6 @@ pub(crate) mod seeded;
 pub(crate) mod together;
 pub(crate) mod utc;
 
-/// The process in which something was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process(u64);
 

@@ -18,7 +18,6 @@ thread_local! {
 pub(crate) struct Seeded(());
 
 impl Seeded {
-    /// Derives the randomness on this thread from the seed.
     pub(crate) fn start(seed: u64) -> Self {
         RUN.set(Some(SeededRun { state: seed, start: Instant::now() }));
         Self(())

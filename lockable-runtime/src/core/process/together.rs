@@ -15,7 +15,6 @@ pub(crate) fn first_of<T>(
     })
 }
 
-/// The values of these futures, in their order.
 pub(crate) async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
     poll_fn(|cx| {
