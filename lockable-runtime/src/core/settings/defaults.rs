@@ -141,7 +141,6 @@ fn plain(name: &str) -> String {
     name.to_lowercase().replace(['_', '-'], "")
 }
 
-/// Whether it can be the name of a setting, and so be shown.
 fn is_plain(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=40).contains(&name.len()) && name.bytes().all(is_part)

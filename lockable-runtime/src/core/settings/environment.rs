@@ -5,7 +5,6 @@ use crate::core::types::error::{LockError, LockErrorKind};
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) url: String,
-    /// Whether other programs read it too.
     pub(crate) is_shared: bool,
 }
 
@@ -29,7 +28,6 @@ pub(crate) fn url() -> Result<Option<Variable>, LockError> {
     Ok(None)
 }
 
-/// An empty one is as good as none.
 fn variable(name: &str) -> Result<Option<String>, LockError> {
     match env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),

@@ -20,10 +20,8 @@ pub(crate) struct Settings {
     pub(crate) url: String,
     /// Names what is in Redis beside the locks; in memory that has no names.
     pub(crate) namespace: Namespace,
-    /// The name of this process at a server.
     pub(crate) service: Option<String>,
     pub(crate) deadlines: Deadlines,
-    /// How many replicas have to have a lock.
     pub(crate) replicas: u8,
     #[cfg(feature = "tls-no-provider")]
     pub(crate) root_certificate: Option<Secret<Pem>>,

@@ -1,6 +1,5 @@
 use crate::core::types::error::{LockError, LockErrorKind};
 
-/// The error of a URL, which shows nothing of it.
 pub(crate) fn invalid(flaw: &str) -> LockError {
     LockError::of_flaw(LockErrorKind::InvalidUrl, format!("in the URL, {flaw}"))
 }

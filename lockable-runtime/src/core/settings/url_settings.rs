@@ -107,7 +107,6 @@ pub(crate) fn advice_on_ignored() -> String {
     format!("nothing if another program reads it; lockable's settings are {others} and {last}")
 }
 
-/// What the builder sets, and the URL otherwise.
 #[derive(Clone, Default)]
 #[cfg_attr(test, derive(Debug, PartialEq, Eq))]
 pub(crate) struct Values {

@@ -100,7 +100,6 @@ fn white_space_around_a_name_is_refused_everywhere() {
     assert_eq!(shared.1.ignored, ["timeout"]);
 }
 
-/// Also in a URL for all programs.
 #[test]
 fn a_setting_that_is_nearly_ours_is_refused() {
     for (written, meant) in [
@@ -181,7 +180,6 @@ fn no_part_of_a_password_is_shown() {
     }
 }
 
-/// Parts of URLs, and others.
 fn part() -> impl Strategy<Value = String> {
     let parts = [
         "://",
@@ -234,7 +232,6 @@ fn scheme() -> impl Strategy<Value = String> {
     (base, "|[-+](sentinel|cluster)").prop_map(|(base, ending)| base + &ending)
 }
 
-/// Everything that a locker shows of its URL; what it cannot read is an error about the URL.
 fn shown(builder: LockerBuilder) -> String {
     match builder.connect_lazy() {
         Ok(locker) => format!("{locker:?} {}", locker.context().backend.name()),
