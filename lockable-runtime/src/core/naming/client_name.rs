@@ -145,7 +145,6 @@ mod tests {
         assert_eq!(long.service, "\u{e9}a".repeat(21));
     }
     proptest! {
-        /// A list of clients has the names of any programs.
         #[test]
         fn any_name_is_read_back_or_not_ours(
             service in ".{0,20}",

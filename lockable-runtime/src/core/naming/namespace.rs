@@ -111,7 +111,6 @@ impl Namespace {
     }
 }
 
-/// The kind of channels for wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channels {
     /// Each process has one, on the whole server.
@@ -128,7 +127,6 @@ impl Channels {
         }
     }
 
-    /// The command that subscribes to one.
     pub(crate) fn subscribe(self) -> &'static str {
         match self {
             Self::Plain => "subscribe",
@@ -136,7 +134,6 @@ impl Channels {
         }
     }
 
-    /// The command of `PUBSUB` that counts who is subscribed to one.
     pub(crate) fn count(self) -> &'static str {
         match self {
             Self::Plain => "NUMSUB",
