@@ -79,7 +79,6 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.due = dues.collect();
     }
 
-    /// Takes at most `limit` of the entries that are due, the earliest first.
     pub(crate) fn take_due(&mut self, now: Moment, limit: usize) -> Vec<K> {
         let mut taken = Vec::new();
         while taken.len() < limit
@@ -141,7 +140,6 @@ mod tests {
         Moment::from_nanos(nanos)
     }
 
-    /// The steps of a test, on few keys and at few moments, so that they meet.
     #[derive(Clone, Debug)]
     enum Step {
         Insert(u8, Option<u64>),

@@ -16,7 +16,6 @@ use self::agenda::Agenda;
 
 pub(crate) mod agenda;
 
-/// An agenda that callers change and one task works off.
 pub(crate) struct Worklist<K, T> {
     context: Arc<BackendContext>,
     state: Mutex<WorkerState<K, T>>,
@@ -48,15 +47,12 @@ pub(crate) trait Agent: Send + Sync + Sized + 'static {
     /// Spawns the task on the runtime that works for this agent.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
 
-    /// Starts what is due, without waiting for its end.
     fn perform(self: &Arc<Self>, due: Vec<Self::Key>);
 
-    /// How many entries may be started now.
     fn capacity(&self) -> usize {
         MAX_IN_FLIGHT.saturating_sub(self.worklist().in_flight.load(Ordering::Acquire))
     }
 
-    /// Changes the agenda, and starts the task that works it off if there is none.
     fn change<R>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut Agenda<Self::Key, Self::Item>) -> R,
