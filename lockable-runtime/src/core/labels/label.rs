@@ -21,7 +21,6 @@ pub struct Label {
 
 static NONE: Label = Label::new("", "");
 
-/// The labels that were written by hand, by a hash of their texts.
 static BY_HAND: [GrowOnly<Label>; 64] = [const { GrowOnly::new() }; 64];
 
 impl Label {
