@@ -36,7 +36,6 @@ struct Numbers {
 
 struct Stay {
     id: u64,
-    /// How long its lease lasts; `None` without one.
     rest: Option<Rest>,
 }
 
@@ -97,7 +96,6 @@ impl LocalPermits {
         }
     }
 
-    /// A local permit that is free, and that no call waits for.
     pub(crate) fn try_enter(self: &Arc<Self>) -> Option<Occupied> {
         if self.entrance.available_permits() == 0 {
             self.leave_at_the_end();
