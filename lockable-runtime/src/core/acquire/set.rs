@@ -100,8 +100,8 @@ impl All<'_> {
         }
     }
 
-    /// Returns the first that is busy, which is larger than all that the call holds: of calls that overlap, the one that
-    /// holds the largest key can always get all of its locks.
+    /// Returns the first that is busy, which is larger than all that the call holds: of calls that overlap, the one
+    /// that holds the largest key can always get all of its locks.
     async fn fill_in_order(&self, held: &mut Vec<LockGuard>) -> Result<Option<Busy>, LockError> {
         for key in self.keys {
             match self.one(key, self.call.options).await? {
