@@ -1,4 +1,4 @@
-//! A subscription to channels, apart from the connections that carry commands.
+//! A subscription to channels, on its own connection.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,14 +12,13 @@ use tokio::runtime::Handle;
 use crate::core::process::clock::{timer_on, within};
 use crate::redis::connect::client::Client;
 
-/// A silent subscription is asked whether it lives.
+/// After this silence a subscription is pinged.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// The subscription has ended.
 pub(crate) struct Broken;
 
 pub(crate) struct Subscription {
-    /// Ends the subscription when it is dropped.
+    /// Ends the subscription when dropped.
     sink: PubSubSink,
     stream: PubSubStream,
 }
@@ -43,7 +42,7 @@ impl Subscription {
         self.sink.ping().await
     }
 
-    /// The next message; `None` where it is silent, and has shown within that limit that it lives.
+    /// The next message; `None` after a silence, if a reply within `limit` shows that it lives.
     pub(crate) async fn message(
         &mut self,
         timers: &Handle,
