@@ -90,8 +90,8 @@ pub use self::operators::check;
 ///
 /// - Over a network no lease can exclude two holders in every case; see [limits](crate::guide::limits), and
 ///   [`FencingToken`].
-/// - Tasks that a stopped body has spawned are not stopped, and work that a returned value does later is not under the
-///   lock; see [what must not leave the body](#what-must-not-leave-the-body).
+/// - Tasks that a stopped body has spawned are not stopped, and work that a returned value does later is [not under the
+///   lock](#what-must-not-leave-the-body).
 /// - A renewed body that hangs holds its lock for as long as it hangs, or for `max_hold`.
 ///
 /// # Options
@@ -101,7 +101,7 @@ pub use self::operators::check;
 /// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time, rendered before the body; it [labels](telemetry#which-lock) logs and metrics | required |
 /// | `key = expr` | a [`LockKey`]; a text is never converted into one | |
 /// | `keys = ["…{name}…", "…"]` | [several locks](#several-keys), all or none; 2 to 16 templates | |
-/// | `keys = expr` | the same for 1 to 64 keys, a number known at run time: a `Vec<LockKey>`, `[LockKey; N]` or `&[LockKey]`; [`lock_key!`] makes a key | |
+/// | `keys = expr` | the same for 1 to 64 keys, a number known at run time: a `Vec<LockKey>`, `[LockKey; N]` or `&[LockKey]`, made by [`lock_key!`] | |
 /// | `prefix = "…"` | replaces the locker's prefix, with which every key starts; a text without holes | the locker's, itself `"disLock:"` |
 /// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | the length of the lease, at least 10 ms; an integer is seconds; an expression is evaluated once for each call | the locker's, itself 10 s |
 /// | `wait`, `wait = "3s"`, a duration as `expire` takes it | [waits](#waiting) for a busy lock, without a limit or at most this long | one try |
@@ -120,9 +120,9 @@ pub use self::operators::check;
 /// | `locker = expr` | the [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
 /// | `crate = ::path` | the path of `lockable_runtime`, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
 ///
-/// A value that is wrong for its option is a compile error where it is a literal. One of an expression is an
-/// [invalid option](LockErrorKind::InvalidOption) at each call, and the body never runs. So check what an operator sets
-/// when the program starts, by a request with the same values: [`LockRequest::check`].
+/// A literal that is wrong for its option is a compile error. A wrong value of an expression is an [invalid
+/// option](LockErrorKind::InvalidOption) at each call, and the body never runs: check what an operator sets when the
+/// program starts, by [`LockRequest::check`] of a request with the same values.
 ///
 /// # Return types
 ///
@@ -142,19 +142,16 @@ pub use self::operators::check;
 ///
 /// For one template, different values give different keys:
 ///
-/// - In an inserted value `%`, `:`, `{`, `}`, white space and control characters are percent-encoded. If another
-///   hole follows, so is the first character of the text after the hole. Ordinary ids are unchanged.
-/// - Two holes with nothing between them, a `%` in the template and format specs such as `{id:?}` are compile
-///   errors.
+/// - In an inserted value `%`, `:`, `{`, `}`, white space and control characters are percent-encoded. If another hole
+///   follows, so is the first character of the text after the hole. Ordinary ids are unchanged.
+/// - Two holes with nothing between them, a `%` in the template and format specs such as `{id:?}` are compile errors.
 /// - `{{` and `}}` stand for braces, which a key may have only as a hash tag: `"{{user}}:{id}"`.
 ///
 /// The arguments are computed at each call, before the lock is acquired, so what they read can have changed when the
-/// body runs. In an async function, or one that returns a boxed future, they may await.
+/// body runs. In an async function, or one that returns a boxed future, they may await. A value that displays as
+/// nothing, or a whole key over 1 KiB, is an [invalid key](LockErrorKind::InvalidKey) at run time.
 ///
-/// A value that displays as nothing, or a whole key over 1 KiB, is an [invalid key](LockErrorKind::InvalidKey) at
-/// run time.
-///
-/// Some keys compile and are probably not what was meant: a warning. `key("…")` confirms that the text is meant:
+/// Some keys compile with a warning, because they were probably not meant. `key("…")` confirms that the text is meant:
 ///
 /// | key | rendered key | write instead |
 /// |---|---|---|
@@ -164,16 +161,15 @@ pub use self::operators::check;
 ///
 /// # Several keys
 ///
-/// With `keys = ["account:{from}", "account:{to}"]`, or `keys = skus` for a `Vec<LockKey>`, the body runs while the
-/// locks of all keys are held. A call acquires all of them or none, in the order of the keys, so such calls never wait
-/// for each other in a circle. Each key has a lease and a fencing token of its own: `guard` binds the [`Leases`], in
-/// the order written. See [several keys](crate::guide::several_keys).
+/// With `keys`, the body runs while the locks of all keys are held. A call acquires all of them or none, in the order
+/// of the keys, so such calls never wait for each other in a circle. Each key has a lease and a fencing token of its
+/// own; `guard` binds them in the order written. See [several keys](crate::guide::several_keys).
 ///
 /// # Permits
 ///
-/// With `permits = 3` a key has three holders at a time, in all processes; a call with `permits = all(3)` is all of
-/// them. Each permit is a lock with a name, a lease and a fencing token of its own; with `all`, `guard` binds the
-/// [`Leases`] of the gate and of each permit. See [permits](crate::guide::permits).
+/// With `permits = 3` a key has three holders at a time; a call with `permits = all(3)` is all of them. Each permit is
+/// a lock with a lease and a fencing token of its own; with `all`, `guard` binds the leases of the gate and of each
+/// permit. See [permits](crate::guide::permits).
 ///
 /// # Warnings
 ///
@@ -182,7 +178,7 @@ pub use self::operators::check;
 /// | code | effect | write instead |
 /// |---|---|---|
 /// | `expire = 60000`, or any option with a number of seconds that is a multiple of 1000 | a lease of 16 h 40 min | `expire = "60s"`, or `"60000s"` |
-/// | `min_hold = "30s"` without `expire` | with a lease of 10 s, which is the default, every call fails | `expire = "30s", min_hold = "30s"` |
+/// | `min_hold = "30s"` without `expire` | with the default lease of 10 s, every call fails | `expire = "30s", min_hold = "30s"` |
 /// | `on_busy` beside `wait` without a limit, and without `once` | nothing: the call waits until the lock is free | no `on_busy`, or `wait = "3s"` |
 /// | `-> impl Iterator`, also inside of `Result`, `Option` or `Box` | what a lazy iterator does for each item runs [after the release](#what-must-not-leave-the-body) | `Vec<_>`, or [`AfterRelease<impl Iterator<..>>`](crate::AfterRelease) |
 ///
@@ -195,10 +191,10 @@ pub use self::operators::check;
 ///
 /// # When the lease ends
 ///
-/// Without `renew` the body is stopped when `expire` is over, even midway. With `renew` that happens only if a renewal
-/// finds that the lock is gone, or if no renewal had a reply in time. `max_hold` and an operator stop it under its
-/// lock. A body that is stopped is not polled any more, and the call returns an [error that says which it
-/// was](crate::guide::errors#a-loss-in-detail). See [what ends a hold](crate::guide::leases#what-ends-a-hold).
+/// Without `renew` the body is stopped when `expire` is over, even midway; with it only if a renewal finds that the
+/// lock is gone, or if no renewal had a reply in time. `max_hold` and an operator stop it under its lock. A stopped
+/// body is not polled any more, and the call returns an [error that says why](crate::guide::errors#a-loss-in-detail).
+/// See [what ends a hold](crate::guide::leases#what-ends-a-hold).
 ///
 /// The body is dropped before the lock is released, and after that the parameters that it does not use, other than
 /// those named `_x`.
@@ -211,9 +207,9 @@ pub use self::operators::check;
 ///
 /// With `once = "20h"`, a call that ended well leaves the lock done: for 20 hours from its grant, no other call of that
 /// key runs its body, in any process. Such a call returns an error for which [`is_done`](LockError::is_done) and
-/// [`is_busy`](LockError::is_busy) hold, so `on_busy`, `skip`, `None` and `()` apply. With `wait`, a call waits for the
-/// run that is under way. By hand: [`LockRequest::once`] and [`LockGuard::keep`]. See [which runs count, and for how
-/// long](crate::guide::leases#a-run-that-is-not-repeated).
+/// [`is_busy`](LockError::is_busy) hold, so `on_busy`, `skip`, `None` and `()` apply. With `wait`, it first waits for
+/// the run that is under way. By hand: [`LockRequest::once`] and [`LockGuard::keep`]. See [which runs count, and for
+/// how long](crate::guide::leases#a-run-that-is-not-repeated).
 ///
 /// # What must not leave the body
 ///
@@ -227,14 +223,14 @@ pub use self::operators::check;
 ///
 /// So await, consume and collect inside of the body, or return in [`AfterRelease`] what does not need the lock.
 ///
-/// No type shows the rest: a response whose body is a stream, a spawned task, a closure. If such work
-/// needs the lock, it acquires the lock itself: by [`run`](LockRequest::run), or with a guard that lives as long as the
-/// stream. Work that another process finishes gets it by a [ticket](LockGuard::into_ticket).
+/// No type shows the rest: a response whose body is a stream, a spawned task, a closure. If such work needs the lock,
+/// it acquires the lock itself: by [`run`](LockRequest::run), or with a guard that lives as long as the stream. Work
+/// that another process finishes gets it by a [ticket](LockGuard::into_ticket).
 ///
 /// ```
-/// # use lockable_runtime::{LockError, Locker};
+/// # use lockable_runtime::Locker;
 /// # use tokio::sync::mpsc;
-/// /// The rows of an export, for the body of a response. The lock is held until the last row was taken.
+/// /// For the body of a response; the lock is held until the last row is taken.
 /// fn export(locks: &Locker) -> mpsc::Receiver<u32> {
 ///     let (rows, response) = mpsc::channel(16);
 ///     let writing = locks.lock("export").renew().run(async move {
@@ -246,14 +242,6 @@ pub use self::operators::check;
 ///     tokio::spawn(writing);
 ///     response
 /// }
-///
-/// # async fn example() -> Result<(), LockError> {
-/// let locks = Locker::in_memory();
-/// let mut rows = export(&locks);
-/// assert_eq!(rows.recv().await, Some(0));
-/// # Ok(())
-/// # }
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 ///
 /// # Calls inside of the body
@@ -279,12 +267,8 @@ pub use self::operators::check;
 ///     Ok(())
 /// }
 ///
-/// #[distributed_lock(keys = ["account:{from}", "account:{to}"], wait = "3s", guard = locks)]
-/// async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
-///     // In the order written; the same lease at both places if `from == to`.
-///     let (from, to) = (locks[0].fencing_token(), locks[1].fencing_token());
-///     Ok(())
-/// }
+/// #[distributed_lock(keys = ["account:{from}", "account:{to}"], wait = "3s")]
+/// async fn transfer(from: u64, to: u64) {}
 ///
 /// #[distributed_lock(keys = skus, wait = "3s")]
 /// async fn order(skus: Vec<LockKey>) {}
@@ -296,9 +280,7 @@ pub use self::operators::check;
 /// async fn migrate() {}
 ///
 /// #[distributed_lock(key = "report:{day}", expire = "1m", renew, max_hold = "2h", on_lost = finish)]
-/// async fn report(day: u32) -> Option<u32> {
-///     Some(day)
-/// }
+/// async fn report(day: u32) {}
 ///
 /// #[distributed_lock(key = "remind", renew, min_hold = 5, on_lost = cancel)]
 /// async fn remind_everybody() {}
@@ -307,9 +289,7 @@ pub use self::operators::check;
 /// async fn send_invoices(month: &str) {}
 ///
 /// #[distributed_lock(key = "ticket:{id}", wait = "3s", fair)]
-/// async fn take(id: u64) -> Option<u64> {
-///     Some(id)
-/// }
+/// async fn take(id: u64) {}
 ///
 /// #[distributed_lock(key = "menu", wait, blocking)]
 /// fn print_menu() {}
@@ -322,12 +302,10 @@ pub use self::operators::check;
 /// impl Stock {
 ///     #[distributed_lock(key("stock:{}:{}", item.sku, self.region), locker = self.locks, guard = lock)]
 ///     async fn sell(&self, item: &Item) -> Result<u64, LockError> {
-///         // The protected resource rejects a smaller token than it has seen.
 ///         Ok(lock.fencing_token().into())
 ///     }
 /// }
 ///
-/// // For a crate that has this one by a re-export: `crate = ::shop::locks`.
 /// #[distributed_lock(key = "elsewhere", crate = ::lockable_runtime)]
 /// async fn elsewhere() {}
 /// ```
@@ -341,23 +319,22 @@ pub use self::operators::check;
 /// |---|---|
 /// | outside of any runtime | waits |
 /// | anywhere in a multi-thread runtime | waits, and lets the runtime's other tasks run, as tokio's `block_in_place` does |
-/// | in a current-thread runtime, even in its `spawn_blocking` | returns an error, [`InvalidOption`](crate::LockErrorKind::InvalidOption), and does not run the body: on the runtime's own thread it would keep the holder from ever releasing |
-/// | the same, with the option `blocking` | waits: the option states that this is `spawn_blocking`, or another thread that may block |
-/// | inside of a `LocalSet` on a multi-thread runtime | returns the error `InvalidOption`, too |
+/// | inside of a `LocalSet` there, or in a current-thread runtime, even in its `spawn_blocking` | returns the error [`InvalidOption`](crate::LockErrorKind::InvalidOption): a runtime's own thread may keep the holder from ever releasing |
+/// | in a current-thread runtime, with the option `blocking` | waits: the option states that this is `spawn_blocking`, or another thread that may block |
 ///
 /// On the own thread of a current-thread runtime, a call may take one command deadline longer, and find the lock busy,
 /// if an async call for the same key was dropped there just before: its reply arrives over a connection of the runtime
 /// that the sync call blocks.
 ///
-/// Nothing can stop a sync body, so `on_lost = cancel` is a compile error there. If its lease is lost, the body
-/// runs to its end, and [`is_held`](Lease::is_held) of the guard is false meanwhile: check it before each step that
-/// matters. Then the call returns an error for which both [`is_lost`](LockError::is_lost) and
+/// Nothing can stop a sync body, so `on_lost = cancel` is a compile error there. If its lease is lost, the body runs to
+/// its end, and [`is_held`](Lease::is_held) of the guard is false meanwhile: check it before each step that matters.
+/// Then the call returns an error for which both [`is_lost`](LockError::is_lost) and
 /// [`is_body_finished`](LockError::is_body_finished) hold; with `on_lost = finish` it returns the body's value, and
 /// logs an error event.
 ///
-/// After `max_hold`, `is_held` is false, and the lock is lost when its last lease is over. If the body ends before
-/// that, the call returns its value. When an operator asks the holder to stop, `is_held` is false too, and the lease is
-/// renewed until the body has ended.
+/// After `max_hold`, `is_held` is false too, and the lock is lost when its last lease is over; a body that ends before
+/// that returns its value. After an operator's request to stop it is false as well, and the lease is renewed until the
+/// body has ended.
 ///
 /// ```
 /// # use lockable_runtime::{LockError, Locker, distributed_lock};
@@ -370,8 +347,7 @@ pub use self::operators::check;
 /// # Ok::<(), LockError>(())
 /// ```
 ///
-/// A sync function that [returns a future](#what-must-not-leave-the-body) is a compile error: write an `async fn`, or
-/// return a boxed future. A `const fn` is refused too.
+/// A sync function that [returns a future](#what-must-not-leave-the-body) is a compile error, and so is a `const fn`.
 ///
 /// # Re-exports
 ///
@@ -389,9 +365,9 @@ pub use self::operators::check;
 /// # Boxed futures
 ///
 /// A function that returns `Pin<Box<dyn Future<Output = T>>>`, with or without `Send` and a lifetime,
-/// `BoxFuture<'_, T>` or `LocalBoxFuture<'_, T>` is locked like an `async fn` that returns `T`: nothing happens
-/// before the first poll, not even the function's own statements, and the future is dropped before the lock is
-/// released. So the attribute works inside `#[async_trait]`, on methods of the trait and of the impl:
+/// `BoxFuture<'_, T>` or `LocalBoxFuture<'_, T>` is locked like an `async fn` that returns `T`: nothing happens before
+/// the first poll, not even the function's own statements, and the future is dropped before the lock is released. So
+/// the attribute works inside `#[async_trait]`, on methods of the trait and of the impl:
 ///
 /// ```
 /// # use async_trait::async_trait;
@@ -445,12 +421,12 @@ pub use lockable_macros::distributed_lock;
 
 /// Makes a [`LockKey`] from a template, as [`distributed_lock`](macro@distributed_lock#keys) makes the key of a call.
 ///
-/// The value is a `Result<LockKey, LockError>`. Iterators collect such results into a `Result<Vec<LockKey>,
-/// LockError>`, and the options `key` and `keys` take them as they are: the call then fails with that error.
+/// The value is a `Result<LockKey, LockError>`. Iterators collect such results into a
+/// `Result<Vec<LockKey>, LockError>`, which the option `keys` takes as it is: the call then fails with that error.
 ///
 /// # Guarantees
-/// For one template, different values give different keys; see [how they are
-/// escaped](macro@distributed_lock#keys). Mistakes in the template are compile errors.
+/// For one template, different values give different keys; see [how they are escaped](macro@distributed_lock#keys).
+/// Mistakes in the template are compile errors.
 ///
 /// A crate that has the macro by a [re-export](macro@distributed_lock#re-exports) of `shop` needs the line
 /// `extern crate shop as lockable_runtime;`.
