@@ -1,4 +1,4 @@
-//! What a node answers to `CLUSTER SLOTS`, as shards or as what is wrong with it.
+//! A node's reply to `CLUSTER SLOTS`, as shards or as its flaw.
 
 use ::redis::Value;
 
