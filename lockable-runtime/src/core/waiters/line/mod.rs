@@ -130,8 +130,7 @@ impl<C> Line<C> {
     /// 3. the withdrawal finds the lock reserved, and hands it off again;
     /// 4. the wake-up finds no entry, and changes nothing.
     ///
-    /// Tests: `a_wake_up_that_crosses_a_withdrawal_changes_nothing`,
-    /// `a_grant_during_a_cancellation_reaches_the_next_waiter`.
+    /// Tests: `a_wake_up_that_crosses_a_withdrawal_changes_nothing`, `a_grant_during_a_cancellation_reaches_the_next_waiter`.
     pub(crate) fn left(&mut self, number: u64, now: Moment) -> Actions<C> {
         if let Ok(index) = self.waiting.binary_search_by_key(&number, |waiter| waiter.number) {
             drop(self.waiting.remove(index));
