@@ -31,17 +31,11 @@ use crate::core::waiters::{Entry, Turn};
 /// runtime, while unwinding, and while a runtime shuts down. At the end of `main` call [`release`](LockGuard::release)
 /// instead, or wait for it with [`shutdown`](crate::shutdown).
 ///
-/// A program that does neither ends up to 100 ms later: when its main thread returns from `main`, or calls
-/// [`std::process::exit`], it waits that long for releases in the background, if this thread has made a locker or
-/// dropped a guard itself. That frees the lock in nearly all programs, but it is no guarantee. It does not help:
-///
-/// - if only spawned tasks have lockers and guards;
-/// - over a link of 30 ms or more;
-/// - while the server is down;
-/// - if another thread exits, or if the process aborts or is killed.
-///
-/// It is tested on Linux; on other systems it depends on whether the destructors of the main thread's local values run.
-/// A lock that is not freed ends with its lease.
+/// A program that does neither waits up to 100 ms for releases in the background, when its main thread returns from
+/// `main` or calls [`std::process::exit`], if this thread has made a locker or dropped a guard itself. That frees the
+/// lock in nearly all programs, but it is no guarantee; it does not help over a link of 30 ms or more, while the server
+/// is down, or if another thread exits or the process aborts or is killed. It is tested on Linux; elsewhere it depends
+/// on whether the destructors of the main thread's local values run. A lock that is not freed ends with its lease.
 ///
 /// In a process that was forked while the lock was held, the drop does nothing: the lock is the parent's.
 ///

@@ -14,22 +14,19 @@ use crate::core::types::pause;
 use crate::core::types::reason::Reason;
 
 impl LockGuard {
-    /// Ends the hold here, and leaves the lock taken for `length`, so that nothing runs under it: for maintenance, or a
-    /// deployment.
+    /// Ends the hold here, and leaves the lock taken for `length`, so that nothing runs under it: for
+    /// [maintenance](crate::guide::maintenance), or a deployment.
     ///
     /// A listing, and the error of a call that finds the lock busy, show that it is
     /// [`Paused`](crate::HolderKind::Paused), and why. The pause ends after `length`, which counts from now, or by
-    /// [`Admin::force_release`](crate::admin::Admin::force_release). From a shell: `lockable pause` and `lockable
-    /// resume`.
+    /// [`Admin::force_release`](crate::admin::Admin::force_release). The reason is one line of at most 200 characters,
+    /// in plain text for everyone who may read the lock or the logs: write no secret there.
     ///
     /// # Guarantees
     /// - The lock is never free in between, and no process has it: the pause outlives this one, and no release or
     ///   renewal of others ends it.
     /// - [`once`](crate::LockRequest::once) does not take it for a run that is done.
     /// - When it is resumed, the first waiter has the lock; after `length`, within a second.
-    ///
-    /// The reason is one line of at most 200 characters. It is stored in the lock's value, as plain text for everyone
-    /// who may read the lock or the logs of waiting calls: write no secret there.
     ///
     /// # What this does not guarantee
     /// A server that loses its data, or a failover that loses this write, ends the pause. What runs without the lock is

@@ -21,7 +21,7 @@ impl LockGuard {
     ///
     /// It is for [work that begins here and ends elsewhere](crate::guide::leases#begin-here-finish-there): a web
     /// request acquires the lock, and answers; the worker that gets the message [redeems](crate::Locker::redeem) the
-    /// ticket, finishes, and releases.
+    /// ticket.
     ///
     /// # Guarantees
     /// - The lock is never free in between: no other call has it before the ticket is redeemed, or `ttl` is over.
@@ -30,12 +30,9 @@ impl LockGuard {
     /// - The fencing token stays the same. The other options of the hold end with it: the request that redeems the
     ///   ticket has its own.
     ///
-    /// `ttl` counts from now, so choose it for the longest time that the message waits, and not for the work. Until it
-    /// is over, a listing shows the lock as [`Ticket`](crate::HolderKind::Ticket), and an operator's request to stop
-    /// frees it.
-    ///
-    /// A ticket that is not needed, as after a message that could not be sent, is given back by
-    /// `locker.redeem(ticket).acquire().await?.release().await?`.
+    /// `ttl` counts from now: choose it for the longest time that the message waits, and not for the work. Until it is
+    /// over, a listing shows the lock as [`Ticket`](crate::HolderKind::Ticket), and an operator's request to stop frees
+    /// it. To give a ticket back, as after a message that could not be sent, redeem and release it.
     ///
     /// # What this does not guarantee
     /// - The lock does not remember the work: after `ttl`, after the death of the worker and after the end of the work

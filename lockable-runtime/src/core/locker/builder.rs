@@ -102,17 +102,16 @@ impl LockerBuilder {
     /// Sets the start of all names in Redis that are not locks; `"lockable"` by default.
     ///
     /// These are the fence counters, the queues, the channels of wake-ups, and the keys with which a new connection
-    /// tests its server. So a user with the rights `~shop:* &shop:*` can lock with `prefix("shop:")` and
-    /// `namespace("shop:lockable")`. Choose a namespace that no lock key begins with. In memory there are no such
-    /// names.
+    /// tests its server; in memory there are none. So a user with the rights `~shop:* &shop:*` can lock with
+    /// `prefix("shop:")` and `namespace("shop:lockable")`. Choose a namespace that no lock key begins with.
     ///
     /// # Guarantees
     /// Lockers with different namespaces still exclude each other, because their locks are the same keys.
     ///
     /// # What this does not guarantee
-    /// Two namespaces are two queues and two fence counters: a lock is not handed off from one to the other, and their
-    /// fencing tokens have no common order. So all lockers that share locks need the same namespace. Change a
-    /// namespace, like a prefix, only when the old version no longer runs.
+    /// Two namespaces are two queues and two fence counters: no lock is handed off between them, and their fencing
+    /// tokens have no common order. So all lockers that share locks need the same namespace. Change it, like a prefix,
+    /// only when the old version no longer runs.
     ///
     /// # Errors
     /// [`connect`](Self::connect) returns [`InvalidOption`](crate::LockErrorKind::InvalidOption) for a text that is
@@ -190,10 +189,10 @@ impl LockerBuilder {
 
     /// Sets how long a call may wait before a warning; 30 s by default, [`Duration::MAX`] switches it off.
     ///
-    /// The call continues to wait, and warns again each time that its wait has doubled, at least once an hour. Of the
-    /// calls of a process that wait for one key, one warns. The warning names the key and says what has the lock. If
-    /// the holder is of this process, or has the call's [request id](crate::RequestId), it says that the call may wait
-    /// for itself: a body that waits for a task which wants the body's own lock.
+    /// The call continues to wait, and [warns again](crate::telemetry#spans-and-events). Of the calls of a process that
+    /// wait for one key, one warns. The warning says what has the lock; if the holder is of this process, or has the
+    /// call's [request id](crate::RequestId), that the call may wait for itself, as a body that waits for a task which
+    /// wants its lock.
     ///
     /// The campaigns of [`lead`](crate::LockRequest::lead) log no warning. A call that waits for a pause, a ticket or a
     /// finished run with `once` logs that once: when it begins to wait, or after the same time if it sent no request
@@ -205,8 +204,8 @@ impl LockerBuilder {
 
     /// Sets the root certificates to trust with `rediss://`, `rediss-sentinel://` and `rediss-cluster://`.
     ///
-    /// They replace the system's. There may be several in one text; all are trusted alike. [`Pem::file`] reads a file
-    /// for each new connection; a text and a [function](Secret::from_fn) are taken too.
+    /// They replace the system's; a text may have several. [`Pem::file`] reads a file for each new connection; a text
+    /// and a [function](Secret::from_fn) are taken too.
     ///
     /// # Guarantees
     /// A server or a Sentinel is used only if its certificate is signed by the authority of a root certificate, is
@@ -273,10 +272,10 @@ impl LockerBuilder {
         self
     }
 
-    /// Sets the user and the password of new connections.
+    /// Sets the user and the password of new connections, for credentials that change.
     ///
-    /// Use it for credentials that change: a password in a file ([`Credentials::file`]), or tokens of a cloud's
-    /// identity service ([`Secret::from_fn`]). Sentinels receive [others](Self::sentinel_credentials).
+    /// [`Credentials::file`] reads a password from a file, and [`Secret::from_fn`] takes tokens of a cloud's identity
+    /// service. Sentinels receive [others](Self::sentinel_credentials).
     ///
     /// # Errors
     /// - [`connect`](Self::connect) returns [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the file cannot
@@ -304,14 +303,12 @@ impl LockerBuilder {
 
     /// Sets the user and the password for Sentinels; none by default.
     ///
-    /// Servers never receive these, and Sentinels never receive those of the servers. Without Sentinels in the URL they
-    /// have no effect.
+    /// Servers never receive these, and Sentinels never those of the servers. Without Sentinels in the URL they have no
+    /// effect.
     ///
     /// # Errors
-    /// - [`connect`](Self::connect) returns [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the file cannot
-    ///   be read, or has no password.
-    /// - A call returns [`Refused`](crate::LockErrorKind::Refused) when all Sentinels refuse them, or get [no valid
-    ///   secret](Secret#errors).
+    /// As [`credentials`](Self::credentials); a call returns [`Refused`](crate::LockErrorKind::Refused) when all
+    /// Sentinels refuse them, or get no valid secret.
     pub fn sentinel_credentials(mut self, credentials: impl Into<Secret<Credentials>>) -> Self {
         self.settings.sentinel_credentials = Some(credentials.into());
         self

@@ -28,11 +28,10 @@ impl LockRequest {
     /// - when an operator asks the holder to stop, so that `lockable release scheduler` makes a leader step down;
     /// - after [`max_hold`](LockRequest::max_hold), which is the longest term.
     ///
-    /// A body that returns resigns: the lock is released, and the value returned, also where that is an error.
-    ///
-    /// After that, after a panic of the body and after the errors below, this process never leads again, unless `lead`
-    /// is called again. Each end is an [event](crate::telemetry), at error level if the body did not resign. Look at
-    /// the outcome too: that of the task, if it was spawned.
+    /// A body that returns resigns: the lock is released, and the value returned, also where that is an error. After
+    /// that, after a panic of the body and after the errors below, this process never leads again, unless `lead` is
+    /// called again. Each end is an [event](crate::telemetry), at error level if the body did not resign. Look at the
+    /// outcome of the task too.
     ///
     /// # Guarantees
     /// No body runs without a lease. [`Leadership::is_leader`] is false before the lock is released.
@@ -58,8 +57,8 @@ impl LockRequest {
     /// When the body does; the release is deferred to the background first.
     ///
     /// # Cancel safety
-    /// Dropping the future resigns: the body is dropped first, then the lock is released in the background. At the end
-    /// of the program wait for that with [`shutdown`](crate::shutdown).
+    /// Dropping the future resigns: the body is dropped, then the lock is released in the background. At the end of the
+    /// program wait for that with [`shutdown`](crate::shutdown).
     ///
     /// # Examples
     /// A leader that resigns, and a handle that shows whether this process leads:

@@ -12,18 +12,17 @@ use crate::core::types::ticket::Ticket;
 impl LockRequest<Ticket> {
     /// Takes over the lock of the ticket, in one step: a ticket that is delivered twice is redeemed once.
     ///
-    /// The lease is that of this request: it lasts for [`expire`](LockRequest::expire) from now, and the other options
-    /// begin here. The fencing token is that of the ticket. The lock carries the [`RequestId`](crate::RequestId) that
-    /// is current here, or else that of the first holder.
+    /// The lock lasts for this request's [`expire`](LockRequest::expire) from now, and the other options begin here.
+    /// The fencing token is that of the ticket. The lock carries the [`RequestId`](crate::RequestId) that is current
+    /// here, or else that of the first holder.
     ///
     /// # Errors
     /// - [`is_taken`](LockError::is_taken) when another holder has the lock: the ticket was redeemed before, or its
     ///   time is over. That holder may die, so do not acknowledge the message: come back later.
     /// - [`is_lost`](LockError::is_lost) alone when the lock has no holder: the message is late, its holder is done or
-    ///   has died, or an operator released it. The lock does not know which: acquire it by its key, and look whether
-    ///   the work is done.
+    ///   has died, or an operator released it. Acquire the lock by its key, and look whether the work is done.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply. The ticket may be valid, or not:
-    ///   try again, and acquire the lock again after [`is_lost`](LockError::is_lost).
+    ///   try again.
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent, for a ticket of another store
     ///   or of a key outside of this locker's prefix, and with [`wait`](LockRequest::wait) or
     ///   [`fair`](LockRequest::fair).
@@ -34,8 +33,8 @@ impl LockRequest<Ticket> {
     /// the background releases it.
     ///
     /// # Examples
-    /// The worker of a queue that delivers some messages twice or late. It acknowledges a message after `Ok`; `finish`
-    /// looks whether the work is done, before it does it:
+    /// The worker of a queue, which acknowledges a message after `Ok`; `finish` looks whether the work is done, before
+    /// it does it:
     /// ```
     /// # use std::time::Duration;
     /// # use lockable_runtime::{Locker, lock_key};

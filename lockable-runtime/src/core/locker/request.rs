@@ -99,15 +99,15 @@ impl<K: Keys> LockRequest<K> {
 
     /// Keeps the lease alive for as long as the lock is held; off by default.
     ///
-    /// The background renews it a third of `expire` after the grant, and then after each renewal. A renewal without a
-    /// reply is retried: at least five times before the lease ends, or three times if it is shorter than 200 ms. When
-    /// the process dies, the lock is free after `expire`.
+    /// The background renews it a third of `expire` after the grant and after each renewal, and [retries a renewal
+    /// without a reply](crate::guide::leases#what-the-numbers-mean). When the process dies, the lock is free after
+    /// `expire`.
     ///
     /// # What this does not guarantee
     /// - A body that hangs, and a guard that is leaked by [`mem::forget`](std::mem::forget), hold the lock for ever;
     ///   set a [`max_hold`](LockRequest::max_hold).
-    /// - With `memory://` a lease is renewed on the runtime that acquired it, and ends when that runtime is blocked or
-    ///   has ended.
+    /// - With `memory://` a lease is renewed on the runtime that acquired it, and ends when that is blocked or has
+    ///   ended.
     pub fn renew(self) -> Self {
         self.set(|options| options.renew = true)
     }
@@ -123,24 +123,20 @@ impl<K: Keys> LockRequest<K> {
 
     /// Sets the shortest time that the lock is taken, from its grant; at most `expire`.
     ///
-    /// An earlier release returns at once, and leaves the lock taken for the rest, whatever the outcome of the work. So
-    /// a scheduled job runs once although the clocks that trigger it on several machines differ. Then the lock stays
-    /// reserved for the queue, if calls wait, for at most one second.
+    /// An earlier release returns at once, whatever the outcome of the work, and leaves the lock taken for the rest. So
+    /// a scheduled job runs once although the clocks that trigger it differ. If calls wait, the lock then stays
+    /// reserved for the queue for at most one second.
     pub fn min_hold(self, least: Duration) -> Self {
         self.set(|options| options.min_hold = Some(least))
     }
 
     /// Limits the wait for a lock that another holder has; no limit by default.
     ///
-    /// The limit starts with the call. It never cuts the first try short, which has [its own
-    /// deadlines](crate::guide::leases#what-each-wait-costs). So a limit of zero is one try, or busy at once if the
-    /// locker holds the lock, or other calls of it wait for the lock or are trying to acquire it. A call that waited
-    /// behind others without a reply about the lock tries once at its limit.
-    ///
-    /// | at the limit | the error is |
-    /// |---|---|
-    /// | a server replied that another holder has the lock, or this locker holds it | [`is_wait_limit_reached`](LockError::is_wait_limit_reached) |
-    /// | the last known outcome is a failure | [`is_unavailable`](LockError::is_unavailable) |
+    /// The limit starts with the call, and never cuts the first try short. A limit of zero is one try; it is busy at
+    /// once if the locker holds the lock, or other calls of it wait for it or are trying. At the limit the error is
+    /// [`is_wait_limit_reached`](LockError::is_wait_limit_reached), or [`is_unavailable`](LockError::is_unavailable) if
+    /// the last known outcome is a failure; a call that waited behind others without a reply about the lock tries once
+    /// first. See [giving up](crate::guide::waiting#giving-up).
     ///
     /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) refuse this option.
     pub fn wait(self, limit: Duration) -> Self {
@@ -283,29 +279,27 @@ fn about<K: Keys>(error: LockError, keys: &K) -> LockError {
 impl LockRequest {
     /// Requests the lock for a run that is not repeated once it ended well: [`LockGuard::keep`] then leaves it done.
     ///
-    /// While it is done, a call with this option fails with [`is_done`](LockError::is_done); a call that waits does so
-    /// within a second of the end of the run. Other calls find the lock busy, so a key is either for `once` calls or
-    /// for others.
-    ///
-    /// [`run`](LockRequest::run) releases the lock whatever its body returns, because it does not know what a good end
-    /// is. The attribute's option `once` does.
+    /// While it is done, a call with this option fails with [`is_done`](LockError::is_done); one that waits, within a
+    /// second of the end of the run. Other calls find the lock busy, so a key is either for `once` calls or for others.
+    /// [`run`](LockRequest::run) leaves nothing done, because it does not know what a good end is; the attribute's
+    /// option `once` does.
     pub fn once(self) -> Self {
         self.set(|options| options.once = Some(Once::ByHand))
     }
 
-    /// Acquires one of `count` permits of the key, from 1 to 64: the number of its holders at a time, in all processes.
+    /// Acquires one of `count` [permits](crate::guide::permits) of the key, from 1 to 64: its holders at a time, in all
+    /// processes.
+    ///
+    /// A permit is a lock of its own, with its own lease: `export` has the permits `{export}#1`, `{export}#2` and so
+    /// on, behind the prefix. The braces are a [hash tag](LockKey), so that all are on one server; a key that is one
+    /// hash tag itself is refused. Permits and the plain lock of the same key do not exclude each other.
     ///
     /// Calls that wait in Redis are served in order, across all processes. The calls of one process beyond `count` wait
-    /// in it, in their order, and come behind what waits in Redis by then.
+    /// in it, in their order, and come behind what waits in Redis by then. All callers must agree on the number; the
+    /// larger one counts.
     ///
-    /// A permit is a lock of its own, with its own lease: a holder that dies costs one permit until that ends. The key
-    /// `export` has the permits `{export}#1`, `{export}#2` and so on, behind the prefix; the braces are a [hash
-    /// tag](LockKey), so that all are on one server. A key that is one hash tag itself, `{export}`, is refused.
-    ///
-    /// All callers must agree on the number; the larger one counts. Permits and the plain lock of the same key do not
-    /// exclude each other. [Fencing tokens](crate::FencingToken) rise from grant to grant of a key, but fence nothing
-    /// among holders at the same time. With [`min_hold`](LockRequest::min_hold) of a second, at most `count` calls
-    /// start in a second. See [permits](crate::guide::permits).
+    /// [Fencing tokens](crate::FencingToken) rise from grant to grant of a key, but fence nothing among holders at the
+    /// same time.
     ///
     /// # Examples
     /// ```
@@ -326,14 +320,13 @@ impl LockRequest {
         self
     }
 
-    /// Acquires all permits of the key, `count` of them: waits until the other calls are out, and lets none in.
+    /// Acquires all [permits](crate::guide::permits) of the key, `count` of them: waits until the other calls are out,
+    /// and lets none in.
     ///
-    /// With `permits(12)` for readers, this is a lock of readers and writers. Calls for all permits queue at a gate of
-    /// their own, so that no two of them have a half each; the one that has passed it waits behind those that came
-    /// before, and holds what becomes free. Once it has all, the gate is free for the next.
-    ///
-    /// The [`LockSet`](crate::LockSet) has a lease for each permit. The newest of its fencing tokens is newer than
-    /// those of all holders before.
+    /// Calls for all permits queue at a gate, so that no two of them have a half each. The one that has passed it waits
+    /// behind those that came before, and holds what becomes free. Once it has all, the gate is free for the next. The
+    /// [`LockSet`](crate::LockSet) has a lease for each permit. The newest of its fencing tokens is newer than those of
+    /// all holders before.
     ///
     /// If a call that counts more permits holds one above this number, the error is
     /// [`InvalidOption`](crate::LockErrorKind::InvalidOption).
@@ -387,12 +380,11 @@ impl LockRequest {
     ///
     /// So `Ok` always means that the lock is held, until its guard is dropped: give that a name. The call sends no
     /// request if this locker holds the lock, its release has not begun, and the backend confirmed the lease less than
-    /// 0.8 seconds ago. So a lock that is deleted by hand is free for its own process at most 0.8 seconds later.
+    /// 0.8 seconds ago: a lock that is deleted by hand is free for its own process that much later.
     ///
     /// # Errors
-    /// - As [`acquire`](LockRequest::acquire), but for the wait limit.
-    /// - [`is_busy`](LockError::is_busy) when another holder has the lock. Return any error that is not busy, or a
-    ///   server that is down looks like a busy lock.
+    /// - As [`acquire`](LockRequest::acquire), but for the wait limit. Return any error that is not busy, or a server
+    ///   that is down looks like a busy lock.
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) with [`wait`](LockRequest::wait) or
     ///   [`fair`](LockRequest::fair).
     ///

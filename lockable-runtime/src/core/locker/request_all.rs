@@ -12,11 +12,8 @@ use crate::core::types::key::LockKey;
 impl LockRequest<Vec<LockKey>> {
     /// Acquires all of the locks; while another holder has one of them, the call waits in the FIFO queue of that one.
     ///
-    /// The call tries all keys at the same time, one round trip if they are free. It holds those in front of the first
-    /// busy one, in the order of their texts, releases the others, and waits for the busy one; then it tries the rest
-    /// again. So calls for several keys never wait for each other in a circle.
-    ///
-    /// What is held while others are waited for is renewed, without [`renew`](LockRequest::renew) too.
+    /// The call takes the locks in the order of their texts, and holds the smaller ones, renewed, while it waits. So
+    /// calls for [several keys](crate::guide::several_keys#what-a-call-does) never wait for each other in a circle.
     /// [`max_hold`](LockRequest::max_hold) and [`min_hold`](LockRequest::min_hold) count from when the last lock is
     /// there. If a lock is lost meanwhile, all are released, and the call begins again, at most four times.
     ///
@@ -25,8 +22,7 @@ impl LockRequest<Vec<LockKey>> {
     /// limits or leases end that.
     ///
     /// # Errors
-    /// As [`acquire`](LockRequest::acquire) of one lock; the error names the key that it is about, and no lock is held
-    /// then. Also:
+    /// As [`acquire`](LockRequest::acquire) of one lock; the error names its key, and no lock is held then. Also:
     ///
     /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey), before anything is sent, without a key or with more than 64.
     /// - [`is_unavailable`](LockError::is_unavailable) when locks were lost in five attempts while the call waited for
@@ -34,7 +30,7 @@ impl LockRequest<Vec<LockKey>> {
     /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop meanwhile.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the queue, and keeps no lock: those that it has are released in the background.
+    /// Dropping the future leaves the queue; the background releases the locks that it has.
     pub async fn acquire(self) -> Result<LockSet, LockError> {
         let explain = self.explain();
         let (acquirer, keys, options) = self.checked()?;
@@ -46,8 +42,8 @@ impl LockRequest<Vec<LockKey>> {
     /// Acquires all of the locks in one try; the error [`is_busy`](LockError::is_busy) when another holder has one of
     /// them.
     ///
-    /// The call tries one key after the other, in the order of their texts, and releases what it has before it returns.
-    /// So of calls that overlap one has all of its locks.
+    /// It tries one key after the other, in the order of their texts, and releases what it has before it returns. So of
+    /// calls that overlap one has all of its locks.
     ///
     /// # Errors
     /// As [`acquire`](LockRequest::<Vec<LockKey>>::acquire) of several locks and
