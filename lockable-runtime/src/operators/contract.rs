@@ -39,7 +39,6 @@ pub(crate) trait Operations: Send + Sync {
 
     fn look(&self, key: LockKey) -> Reply<Option<Seen>>;
 
-    /// Who waits for a lock, the next one first.
     fn queue(&self, key: LockKey) -> Reply<Vec<Queued>>;
 
     /// Receives a hint whenever a lock or its queue may have changed, at most twenty in a second; closed when nothing
@@ -94,7 +93,6 @@ pub(crate) fn operations(context: &BackendContext) -> Result<Arc<dyn Operations>
 
 pub(crate) struct Page {
     pub(crate) seen: Vec<Seen>,
-    /// About how many keys of any kind were scanned for it.
     pub(crate) scanned: u64,
     /// Why one of several servers is missing.
     pub(crate) fault: Option<Fault>,
@@ -109,7 +107,6 @@ pub(crate) struct Seen {
     pub(crate) key: LockKey,
     /// What the holder wrote; `None` for data of another type, which are no lock.
     pub(crate) owner: Option<LockValue>,
-    /// How long it lasts; `None` is without an end.
     pub(crate) remaining: Option<Duration>,
     /// How many wait; a look at one lock counts the entries of the queue, whether anyone listens or not.
     pub(crate) queued: usize,
@@ -117,7 +114,6 @@ pub(crate) struct Seen {
 
 pub(crate) struct Queued {
     pub(crate) owner: String,
-    /// Whether a message would reach its process; `None` where that is unknown.
     pub(crate) is_listening: Option<bool>,
 }
 
@@ -131,17 +127,14 @@ impl Queued {
 #[derive(Clone)]
 pub(crate) struct LockerConnection {
     pub(crate) name: ClientName,
-    /// Where it comes from; `None` in memory.
     pub(crate) address: Option<String>,
     pub(crate) age: Duration,
 }
 
-/// Who has heard a message, as far as the backend knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     /// The process listens; whether it has that lock is not known.
     Listens,
-    /// No process listens to it.
     Silence,
     /// A node of a cluster does not know who listens at the others.
     Unknown,

@@ -50,7 +50,6 @@ impl Operations for Arc<Memory> {
         })
     }
 
-    /// This process, which alone can have the store.
     fn clients(&self) -> Reply<Vec<LockerConnection>> {
         let age = tokio_time().since(self.born);
         let name = ClientName::current(self.service.as_deref());

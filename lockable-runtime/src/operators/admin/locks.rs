@@ -117,7 +117,6 @@ impl Locks {
         Ok(ListingState::Asking(page, self.context.backend.now()))
     }
 
-    /// Processes a page that was requested at `asked`.
     fn turn(&mut self, page: Page, asked: Moment) -> ListingState {
         self.failed = page.fault.map(Fault::into_error);
         self.scanned = self.scanned.saturating_add(page.scanned);

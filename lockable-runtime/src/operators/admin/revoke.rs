@@ -157,7 +157,6 @@ impl Admin {
         self.force(held, &Reason::new(reason.as_ref()), None).await
     }
 
-    /// Takes the lock away, and passes it on; or leaves it to the pause.
     pub(super) async fn force(
         &self,
         held: &HeldLock,
@@ -306,7 +305,6 @@ pub enum Forced {
     Changed,
 }
 
-/// Whether a holder is of this library, and may listen.
 fn has_process(owner: &str) -> bool {
     let acquired = TokenParts::parse(owner);
     acquired.is_some_and(|acquired| acquired.mark.is_none())

@@ -103,7 +103,6 @@ impl Report {
         self
     }
 
-    /// Puts findings behind those that are as bad.
     pub(crate) fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
         self.findings.extend(findings);
         self.findings.sort_by_key(|finding| Reverse(finding.severity));

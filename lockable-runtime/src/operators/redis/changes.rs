@@ -67,7 +67,6 @@ impl Tracked {
         Ok(is_on.then_some(tracked))
     }
 
-    /// Whether both keys are tracked from now on.
     async fn read(&self) -> Result<bool, Fault> {
         Ok(is_done(call(&self.connection, self.reads.iter().cloned()).await?))
     }
@@ -83,7 +82,6 @@ impl Tracked {
         }
     }
 
-    /// Waits for a change; `false` at the end.
     async fn hears(&self, changed: &Changed, reports: &watch::Sender<()>) -> bool {
         let heard = async {
             changed.0.notified().await;

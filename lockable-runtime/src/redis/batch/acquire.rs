@@ -154,7 +154,6 @@ enum Taken {
         number: u8,
     },
     Busy,
-    /// A `once` call ended well, and keeps the lock.
     Done,
     /// A permit is free, but the queue comes first.
     InTurn,
@@ -187,7 +186,6 @@ fn granted(attempt: &Attempt, fence: Reserved, permit: Option<LockKey>) -> Acqui
     AcquireReply::Granted(grant.of_permit(permit))
 }
 
-/// The permit of this number, if the attempt wants any.
 fn permit(attempt: &Attempt, number: u8) -> Option<LockKey> {
     Some(attempt.local_permit.as_ref()?.permits_key.member(number))
 }

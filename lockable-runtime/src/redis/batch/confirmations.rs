@@ -101,7 +101,6 @@ async fn send(connection: &Connection, group: VecDeque<Unconfirmed>) {
     }
 }
 
-/// The outcomes, in order; an error is one of all of them.
 async fn confirm_all(connection: &Connection, renewals: &[Renewal]) -> Result<Vec<Outcome>, Fault> {
     let is_sharded = connection.is_sharded();
     let size = if is_sharded { 1 } else { MAX_BATCH };
@@ -122,12 +121,10 @@ async fn confirm_all(connection: &Connection, renewals: &[Renewal]) -> Result<Ve
     Ok(confirmed)
 }
 
-/// Whether enough replicas have what this connection has written.
 fn counted(connection: &Connection, reply: Option<Value>) -> Result<(), Failed> {
     connection.waited(&reply.unwrap_or(Value::Nil)).map_err(Failed::from)
 }
 
-/// What one script found, and how much of it replicas have.
 fn outcomes(
     connection: &Connection,
     count: usize,

@@ -1,4 +1,4 @@
-//! Renewals in one command, or one by one where the server refuses that.
+//! Renewals: in one command, or one by one if the server refuses that.
 
 use std::sync::Arc;
 
@@ -76,7 +76,6 @@ async fn send(
     Ok((each(connection, asked.into_iter().flat_map(only))?, shown))
 }
 
-/// Runs calls for this number of renewals each, then the commands that track their locks.
 async fn run(
     connection: &Connection,
     renewals: &[Renewal],

@@ -66,7 +66,6 @@ async fn answer<T>(
     answered.await.unwrap_or_else(|_| Err(connection.runtime_ended()))
 }
 
-/// No async fn, which would store the request while it waits.
 fn join<T>(
     connection: &Arc<Connection>,
     request: impl FnOnce(Sender<T>) -> QueuedRequest,
@@ -227,7 +226,6 @@ mod tests {
     use crate::core::types::key::LockKey;
     use crate::core::types::options::Ttl;
 
-    /// Otherwise some calls would blame the end of the runtime.
     #[test]
     fn every_call_of_a_batch_hears_why_it_failed() {
         let (pair, mut paired) = oneshot::channel();

@@ -24,7 +24,6 @@ pub(crate) struct Address {
     pub(crate) store: String,
 }
 
-/// How the server is found.
 #[derive(Debug)]
 pub(crate) enum AddressKind {
     /// Always at this address.
@@ -110,8 +109,6 @@ struct HostNames {
 }
 
 impl HostNames {
-    /// # Errors
-    /// When two of them are one.
     fn of(kind: &HostKind, hosts: &[ConnectionInfo], behind: &str) -> Result<Self, LockError> {
         let endpoints: Vec<_> = hosts.iter().map(endpoint).collect();
         let sorted: BTreeSet<_> = endpoints.iter().map(String::as_str).collect();
@@ -212,7 +209,6 @@ fn is_tls(info: &ConnectionInfo) -> bool {
     matches!(info.addr(), ConnectionAddr::TcpTls { .. })
 }
 
-/// `host:port`, as a URL has it.
 pub(crate) fn endpoint(info: &ConnectionInfo) -> String {
     endpoint_of(info).map_or_else(|| info.addr().to_string(), |endpoint| endpoint.to_string())
 }
@@ -227,7 +223,6 @@ pub(crate) fn endpoint_of(info: &ConnectionInfo) -> Option<Endpoint> {
     }
 }
 
-/// `info` with another host and port.
 pub(crate) fn moved(info: &ConnectionInfo, host: &str, port: u16) -> ConnectionInfo {
     let address = match info.addr().clone() {
         ConnectionAddr::TcpTls { insecure, tls_params, .. } => {

@@ -35,16 +35,13 @@ pub(crate) type Encrypted = TlsStream<TcpStream>;
 pub(crate) struct Certificates(Arc<Shared>);
 
 struct Shared {
-    /// `None` without encryption.
     provider: Option<Arc<CryptoProvider>>,
     /// Without any, those of the system are trusted.
     roots: SecretSource<Pem>,
     own: SecretSource<Pem>,
-    /// `None` until they are read.
     of_system: Mutex<Option<Arc<RootCertStore>>>,
     /// When the last connection's certificates end, with a sentence each.
     ends: Mutex<Vec<(SystemTime, String)>>,
-    /// Its timers keep the deadlines.
     timers: Handle,
 }
 
@@ -94,7 +91,6 @@ impl Certificates {
         encrypted.unwrap_or_else(late).inspect_err(|error| self.0.doubt(error))
     }
 
-    /// A sentence on each of the last connection's certificates that ends soon.
     pub(crate) fn ending(&self) -> Vec<String> {
         let ends = self.0.ends.lock();
         let soon = SystemTime::now() + AHEAD;
@@ -103,7 +99,6 @@ impl Certificates {
 }
 
 impl Shared {
-    /// From the current certificates; reading each may take that long.
     async fn config(&self, limit: Duration) -> io::Result<Arc<ClientConfig>> {
         let provider = self.provider.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let roots = self.roots.get(limit).await?;
@@ -170,7 +165,6 @@ fn without_tls(what: &str) -> LockError {
         .advise("write `rediss://`, and of Sentinels `rediss-sentinel://`")
 }
 
-/// The system's root certificates without broken ones.
 fn system_roots() -> io::Result<RootCertStore> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -200,7 +194,6 @@ fn identity(own: &Pem, provider: &CryptoProvider) -> Result<CertifiedKey, String
     })
 }
 
-/// The certificates in a PEM text: at least one.
 fn chain(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, &'static str> {
     let found = CertificateDer::pem_slice_iter(&pem.0).collect::<Result<Vec<_>, _>>();
     match found {

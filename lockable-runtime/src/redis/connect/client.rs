@@ -30,11 +30,9 @@ pub(crate) struct Client {
     pub(crate) info: ConnectionInfo,
     certificates: Certificates,
     limit: Duration,
-    /// Its timers keep the deadlines.
     timers: Handle,
     /// Set when a server reached in this way has answered, so the URL's scheme is right. Never unset.
     has_answered: Arc<AtomicBool>,
-    /// The stage of the connection that is being opened.
     pub(crate) progress: Progress,
 }
 
@@ -59,7 +57,6 @@ impl Client {
         Self { progress: Progress::default(), ..self.clone() }
     }
 
-    /// A client for another kind of server, with another limit.
     pub(crate) fn for_another(&self, info: ConnectionInfo, limit: Duration) -> Self {
         Self::new(info, self.certificates.clone(), self.timers.clone(), limit)
     }
@@ -115,19 +112,16 @@ impl Client {
         timer_on(&self.timers, STAGGER.min(self.limit / 8))
     }
 
-    /// Notes the first reply of a server: the outcome of a login.
     pub(crate) fn first_answer<T>(&self, outcome: RedisResult<T>) -> RedisResult<T> {
         let outcome = self.explain(outcome)?;
         self.has_answered.store(true, Ordering::Relaxed);
         Ok(outcome)
     }
 
-    /// Notes which command is waited for after the login.
     pub(crate) fn sends(&self, command: impl Into<String>) {
         self.reach(Stage::Command(command.into()));
     }
 
-    /// Adds the stage to the error of a broken connection.
     pub(crate) fn explain<T>(&self, outcome: RedisResult<T>) -> RedisResult<T> {
         outcome.map_err(|error| fault::at_stage(self.progress.words(), error))
     }

@@ -28,7 +28,6 @@ impl Demotion {
         }
     }
 
-    /// The epoch of a subscription that is opened now.
     pub(crate) fn epoch(&self) -> Epoch {
         self.epochs.current()
     }

@@ -103,7 +103,6 @@ impl Driven {
     }
 }
 
-/// Whether to try RESP3, for its pushes.
 #[derive(Debug, Default)]
 pub(crate) struct Offer {
     /// Never unset.
@@ -160,7 +159,6 @@ impl Drop for Driven {
     }
 }
 
-/// Makes no progress in a forked process.
 fn in_this_process<F: Future>(driver: F) -> impl Future<Output = F::Output> {
     let process = Process::current();
     let mut driver = Box::pin(driver);

@@ -2,7 +2,6 @@ use std::fmt;
 
 use crate::core::text::escape::escaped;
 
-/// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Endpoint {
     pub(crate) host: String,
@@ -10,7 +9,6 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whether one can connect to it.
     pub(crate) fn has_port(&self) -> bool {
         self.port > 0
     }

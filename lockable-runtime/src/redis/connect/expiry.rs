@@ -1,5 +1,3 @@
-//! When certificates end, to warn before connections fail.
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustls::client::verify_server_cert_signed_by_trust_anchor;

@@ -14,12 +14,10 @@ pub(crate) trait Finder: Send + Sync {
     fn last(&self) -> Option<Endpoint>;
 }
 
-/// How long a place is valid.
 pub(crate) trait Term: Send + Sync {
     /// Over once the server is elsewhere.
     fn epoch(&self) -> &Epoch;
 
-    /// The server could be used there.
     fn works(&self);
 
     /// The server could not be used there: the next connection finds it again.

@@ -18,7 +18,6 @@ pub(crate) struct FirstReply {
     read: Option<Vec<u8>>,
 }
 
-/// More than any server's refusal of a connection.
 const LONGEST: usize = 1_024;
 
 impl FirstReply {

@@ -4,11 +4,9 @@ use crate::core::settings::parameters::invalid;
 use crate::core::types::error::LockError;
 
 pub(super) struct HostKind {
-    /// The end of its schemes.
     pub(super) ending: &'static str,
     port: u16,
     nameless: &'static str,
-    /// What to say if a host is repeated.
     pub(super) repeated: &'static str,
 }
 
@@ -69,7 +67,6 @@ const SCHEMES: [&str; 4] = ["redis", "rediss", "valkey", "valkeys"];
 
 /// `[user[:password]@]host[:port][,host[:port]…][/path][?…][#…]`, in its parts.
 pub(super) struct Hosts<'a> {
-    /// That of one server.
     scheme: &'a str,
     /// Ends with `@`, if present.
     login: &'a str,
@@ -81,8 +78,6 @@ pub(super) struct Hosts<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    /// # Errors
-    /// When one of the hosts is invalid.
     pub(super) fn parse(
         kind: &HostKind,
         scheme: &'a str,
@@ -95,7 +90,6 @@ impl<'a> Hosts<'a> {
         Ok(Self { scheme, login, each, path, tail })
     }
 
-    /// The URL of the first host as one server.
     pub(super) fn server(&self, database: &str) -> String {
         self.servers(database).next().unwrap_or_default()
     }

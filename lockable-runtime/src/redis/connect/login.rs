@@ -12,7 +12,6 @@ use crate::core::types::credentials::Credentials;
 pub(crate) struct Login(Option<Credentials>);
 
 impl Login {
-    /// Replaces the user and the password that were there.
     pub(crate) fn put_into(&self, info: ConnectionInfo) -> ConnectionInfo {
         let Some(Credentials { user, password }) = self.0.clone() else { return info };
         let before = info.redis_settings();

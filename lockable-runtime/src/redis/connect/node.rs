@@ -32,7 +32,6 @@ impl Node {
         Slot::new(self.slot.load(Ordering::Relaxed))
     }
 
-    /// It has this slot now.
     pub(crate) fn has(&self, slot: Slot) {
         self.slot.store(slot.number(), Ordering::Relaxed);
         self.has_had_slots.store(true, Ordering::Relaxed);
@@ -47,7 +46,6 @@ impl Node {
         self.epochs.begin(true);
     }
 
-    /// Over once the node is left.
     pub(crate) fn epoch(&self) -> Epoch {
         self.epoch.clone()
     }

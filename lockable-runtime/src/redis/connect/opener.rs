@@ -45,16 +45,13 @@ pub(crate) struct Opener {
     pub(crate) client: Client,
     pub(crate) certificates: Certificates,
     finder: Option<Arc<dyn Finder>>,
-    /// The cluster node that it opens connections to.
     node: Option<Arc<Node>>,
     credentials: SecretSource<Credentials>,
     pub(crate) server: Arc<str>,
     /// Identity of the store: equal for all lockers whose URLs lead to the same servers.
     pub(crate) store: Arc<str>,
     pub(crate) namespace: Namespace,
-    /// The name of its connections.
     pub(crate) client_name: Arc<str>,
-    /// The kind of channels for wake-ups.
     pub(crate) channels: Channels,
     pub(crate) timers: Handle,
     pub(crate) connect_deadline: Duration,
@@ -74,13 +71,11 @@ pub(crate) struct Opener {
     pub(crate) reports: Reports,
     /// Whether its user may be one who only reads locks.
     pub(crate) is_for_reading: bool,
-    /// How many replicas have to confirm a lock.
     pub(crate) replicas: u8,
     /// Whether its connections wait for those replicas.
     pub(crate) is_for_confirming: bool,
 }
 
-/// Where one connection leads, and its login there.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) client: Client,
@@ -139,18 +134,15 @@ impl Opener {
         Ok((opener, address.way))
     }
 
-    /// This opener for a server whose address `finder` names.
     pub(crate) fn found_by(self, finder: Arc<dyn Finder>) -> Self {
         Self { finder: Some(finder), ..self }
     }
 
-    /// A client for a server of another kind.
     pub(crate) fn client_for(&self, info: ConnectionInfo, limit: Duration) -> Client {
         let tcp_settings = self.client.info.tcp_settings().clone();
         self.client.for_another(info.set_tcp_settings(tcp_settings), limit)
     }
 
-    /// Where a connection leads that is opened now.
     pub(crate) async fn target(&self, login: &Login) -> Result<Target, Fault> {
         let mut info = self.client.info.clone();
         let mut server = Arc::clone(&self.server);
@@ -173,7 +165,6 @@ impl Opener {
         Self { reports: self.reports.of(slot_owners), ..self }
     }
 
-    /// An opener for one node of the cluster.
     pub(crate) fn of_node(&self, node: &Arc<Node>) -> Self {
         let info = address::moved(&self.client.info, &node.endpoint.host, node.endpoint.port);
         Self {
@@ -234,7 +225,6 @@ impl Opener {
         within(|| timer_on(&self.timers, limit), future).await
     }
 
-    /// The result within the connect deadline, or the fault of the timeout.
     pub(crate) async fn connecting<T>(
         &self,
         connecting: impl Future<Output = Result<T, Fault>>,
@@ -265,7 +255,6 @@ impl Opener {
         connected.unwrap_or_else(|| Err(self.late(&self.client.progress)))
     }
 
-    /// The fault that there was no connection within the connect deadline.
     pub(crate) fn late(&self, progress: &Progress) -> Fault {
         let last = self.finder.as_ref().and_then(|finder| finder.last());
         let server = last.map_or_else(|| self.server.to_string(), |last| self.server_at(&last));
@@ -302,7 +291,6 @@ impl Target {
         self.client.with(self.info().clone().set_redis_settings(settings))
     }
 
-    /// The address, if Sentinels or the cluster named it.
     pub(crate) fn named(&self) -> Option<String> {
         let is_named = self.term.is_some() || self.node.is_some();
         is_named.then(|| address::endpoint(self.info()))
@@ -317,7 +305,6 @@ impl Target {
         self.epoch.as_ref().is_some_and(|epoch| epoch.is_over())
     }
 
-    /// The future's output; `None` if the server is left first.
     pub(crate) async fn unless_over<F: Future>(&self, future: F) -> Option<F::Output> {
         match &self.epoch {
             // Boxed, because every call would carry its size, and those to one server do not need it.
@@ -326,7 +313,6 @@ impl Target {
         }
     }
 
-    /// A connection is open.
     pub(crate) fn works(&self) {
         if let Some(term) = &self.term {
             term.works();
@@ -340,7 +326,6 @@ impl Target {
         }
     }
 
-    /// The URL of another server, with the same database and without credentials.
     pub(crate) fn url_of(&self, endpoint: &Endpoint) -> String {
         format!("{}://{endpoint}/{}", address::scheme(self.info()), self.database())
     }

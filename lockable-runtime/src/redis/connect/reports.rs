@@ -16,7 +16,6 @@ pub(crate) struct Reports {
 
 /// The slots of a server.
 pub(crate) trait ServerSlots: Send + Sync {
-    /// Whether the server has the slot, as far as is known.
     fn have(&self, slot: Slot) -> bool;
 
     /// The server may have lost its slots.
@@ -29,7 +28,6 @@ impl Reports {
         drop(self.events.set(events));
     }
 
-    /// Reports of a server with these slots to the same locker.
     pub(crate) fn of(&self, slot_owners: Arc<dyn ServerSlots>) -> Self {
         Self { events: Arc::clone(&self.events), slot_owners: Some(slot_owners) }
     }
@@ -43,7 +41,6 @@ impl Reports {
         self.events.get().is_some_and(|events| events.strong_count() > 0)
     }
 
-    /// A connection was opened, or the next one leads to another server.
     pub(crate) fn connected(&self) {
         if let Some(events) = self.events() {
             events.on_connected(&|slot| self.concern(slot));
@@ -63,7 +60,6 @@ impl Reports {
         }
     }
 
-    /// The server may have lost its slots.
     pub(crate) fn doubted(&self) {
         if let Some(slot_owners) = &self.slot_owners {
             slot_owners.doubt();

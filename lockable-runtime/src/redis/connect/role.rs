@@ -1,5 +1,3 @@
-//! The replies to `ROLE`.
-
 use ::redis::{FromRedisValue, Value};
 
 use super::endpoint::Endpoint;

@@ -22,7 +22,6 @@ pub(crate) struct SecretSource<T> {
     secret: Option<Secret<T>>,
     /// What it is, with the paths of files.
     pub(super) name: Arc<str>,
-    /// Limits concurrent calls of the user's function.
     calls: Arc<Semaphore>,
     /// Runs those calls; its timers keep the deadlines.
     runtime: Handle,
@@ -71,7 +70,6 @@ impl<T: Clone + Send + 'static> SecretSource<T> {
         }
     }
 
-    /// The fault of a secret that is missing for this reason.
     pub(super) fn refuse(&self, cause: Cause) -> Fault {
         let message = format!("{}: {cause}", self.name).replace(['\n', '\r'], " ");
         Fault { source: Some(cause), ..Fault::new(LockErrorKind::Refused, message) }
@@ -131,7 +129,6 @@ mod tests {
     use super::*;
     use crate::core::background::background;
 
-    /// A hanging call keeps its thread.
     #[tokio::test]
     async fn no_more_calls_than_threads_are_spared_run_at_a_time() {
         let (hanging, end) = channel::<Infallible>();

@@ -89,7 +89,6 @@ mod tests {
         shards(&reply, &at("asked", 7000))
     }
 
-    /// A node as the protocol writes it, with what newer servers add.
     fn node(host: &str, port: u16) -> String {
         let host = match host {
             "nil" => "$-1".to_owned(),

@@ -11,7 +11,6 @@ use std::time::Duration;
 use crate::core::process::mutex::Mutex;
 use crate::core::types::remedy::Advice;
 
-/// What is waited for.
 #[derive(Default)]
 pub(crate) enum Stage {
     /// The server's address or the login is not known yet.
@@ -21,9 +20,7 @@ pub(crate) enum Stage {
     Name(String),
     /// A TCP connection to one of these addresses, each with its outcome.
     Tcp(BTreeMap<SocketAddr, String>),
-    /// The answer to the handshake of TLS.
     Handshake,
-    /// The answer to the login.
     Login,
     /// The answer to this command after the login.
     Command(String),
@@ -35,19 +32,16 @@ pub(crate) enum Stage {
 pub(crate) struct Progress(Arc<Mutex<(Stage, Advice)>>);
 
 impl Progress {
-    /// The next stage begins.
     pub(crate) fn reach(&self, stage: Stage, advice: impl Into<Advice>) {
         *self.0.lock() = (stage, advice.into());
     }
 
-    /// The outcome of trying this address.
     pub(super) fn tried(&self, address: SocketAddr, outcome: String) {
         if let (Stage::Tcp(tried), _) = &mut *self.0.lock() {
             tried.insert(address, outcome);
         }
     }
 
-    /// The stage in words, and the advice.
     pub(crate) fn words(&self) -> (String, Advice) {
         let reached = self.0.lock();
         (reached.0.to_string(), reached.1.clone())

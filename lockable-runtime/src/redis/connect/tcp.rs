@@ -58,7 +58,6 @@ mod tests {
         socket
     }
 
-    /// With a full queue, so the system drops further requests to connect.
     fn swallowing() -> (SocketAddr, (TcpListener, Connected)) {
         let listener = bound().listen(0).unwrap().into_std().unwrap();
         let address = listener.local_addr().unwrap();

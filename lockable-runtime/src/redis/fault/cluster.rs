@@ -7,7 +7,6 @@ use crate::core::types::error::LockErrorKind;
 use crate::core::types::remedy;
 use crate::core::types::slot::Slot;
 
-/// No node said which nodes have which slots.
 pub(crate) fn unknown(cluster: &str, faults: Vec<Fault>) -> Fault {
     let is_refused = faults.iter().all(|fault| fault.kind == LockErrorKind::Refused);
     let kind = if is_refused { LockErrorKind::Refused } else { LockErrorKind::Unavailable };
@@ -31,7 +30,6 @@ pub(crate) fn without_slots(cluster: &str) -> Fault {
     Fault::unavailable(format!("{cluster}: no node of the cluster has slots"))
 }
 
-/// The node has lost its slots.
 pub(crate) fn without_its_slots(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the node has no slots any more"))
 }

@@ -44,7 +44,6 @@ pub(crate) enum About {
     Looking(Channels),
     /// Logging in, with the builder's credentials (`true`) or the URL's.
     Login(bool),
-    /// Waiting for replicas.
     Confirming,
 }
 
@@ -129,7 +128,6 @@ const SECRET: &str = "mend the file, or the function that returns it";
 
 const RENAME: &str = "delete or rename it";
 
-/// The advice if the server refuses the builder's credentials.
 const GIVEN: Advice = Advice::new(
     Remedy::Credentials,
     "the server refuses the user and the password that `LockerBuilder::credentials` gave",
@@ -179,7 +177,6 @@ pub(crate) fn is_no_answer(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Parse | ErrorKind::UnexpectedReturnType)
 }
 
-/// The slot of a command is elsewhere, or moves.
 pub(crate) fn is_redirect(error: &RedisError) -> bool {
     use ServerErrorKind::{Ask, Moved, TryAgain};
     [Ask, Moved, TryAgain].into_iter().any(|kind| error.kind() == kind.into())
@@ -190,7 +187,6 @@ pub(crate) fn is_out_of_memory(error: &RedisError) -> bool {
     error.code() == Some("OOM")
 }
 
-/// Whether the same command may succeed later.
 pub(crate) fn passes(error: &RedisError) -> bool {
     verdict(error).0 == LockErrorKind::Unavailable && !is_out_of_memory(error)
 }
@@ -232,7 +228,6 @@ fn verdict(error: &RedisError) -> (LockErrorKind, Advice) {
     }
 }
 
-/// The meaning of errors that pass by themselves, by code.
 fn passing(code: &str) -> Option<&'static str> {
     Some(match code {
         "OOM" => "the server is out of memory; see `maxmemory`",
@@ -298,7 +293,6 @@ const NO_CLUSTER: &str = "this is no node of a cluster; write `redis://host:6379
 const NO_DATABASES: &str = "a server without databases has no locks; if it is a Sentinel, write \
                             `redis-sentinel://host:26379/NAME` with the name of the primary";
 
-/// Advice if a command is unknown, renamed or disabled.
 pub(crate) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \
                                      server that has it";
 
@@ -307,7 +301,6 @@ pub(crate) const NO_SCRIPTS: &str = "locks cannot be released safely without scr
                                      and the commands that scripts call, or use a server that has \
                                      them";
 
-/// The words of the client library, or of the server.
 fn one_line(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("the server answered `{code} {detail}`"),
@@ -338,7 +331,6 @@ pub(crate) fn unsure_release(server: &str) -> Fault {
     ))
 }
 
-/// Fewer replicas than needed have a lock.
 pub(crate) fn unconfirmed(server: &str, count: u64, needed: u8) -> Fault {
     Fault::unavailable(format!("{server}: {count} of {needed} replicas have it"))
 }

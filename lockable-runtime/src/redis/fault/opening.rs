@@ -14,7 +14,6 @@ use crate::core::types::remedy::{Advice, Remedy};
 #[derive(Debug)]
 struct Unanswered {
     words: String,
-    /// The URL may be wrong.
     advice: Advice,
     error: RedisError,
 }
@@ -41,7 +40,6 @@ pub(crate) fn at_stage((words, advice): (String, Advice), error: RedisError) -> 
     io::Error::new(kind, Unanswered { words, advice, error }).into()
 }
 
-/// The advice for a connection that broke while it was opened.
 pub(super) fn advice(error: &RedisError) -> Option<Advice> {
     Some(inside::<Unanswered>(error)?.advice.clone())
 }
@@ -58,21 +56,17 @@ pub(super) fn closing(error: &RedisError) -> Option<&RedisError> {
     inside(error)
 }
 
-/// Advice if the server may speak TLS.
 pub(crate) const TLS: &str =
     "if the server speaks TLS, write `rediss://`, `rediss-sentinel://` or `rediss-cluster://`";
 
-/// Advice if the server may not speak TLS.
 pub(crate) const NO_TLS: &str = "if the server speaks no TLS there, write `redis://`, `redis-sentinel://` \
                                  or `redis-cluster://`";
 
-/// Advice if the server may expect a client certificate.
 pub(crate) const NO_CERTIFICATE: Advice = Advice::new(
     Remedy::ClientCertificate,
     "if the server requires client certificates, give one by `LockerBuilder::client_certificate`",
 );
 
-/// Advice if the server may refuse the client certificate.
 pub(crate) const CERTIFICATE_REFUSED: &str =
     "see the server's log: it may refuse the client's certificate";
 

@@ -22,7 +22,6 @@ pub(crate) static ADVICE_OF_SENTINELS: LazyLock<String> = LazyLock::new(|| {
     format!("grant it with `ACL SETUSER`: of a Sentinel locks need `{rights}`")
 });
 
-/// For a right that only nodes of a cluster require.
 pub(crate) static ADVICE_OF_NODES: LazyLock<String> =
     LazyLock::new(|| advice("in a cluster ", least_of_nodes()));
 

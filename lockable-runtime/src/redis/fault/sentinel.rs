@@ -15,7 +15,6 @@ use crate::core::types::remedy::{Advice, Remedy};
 pub(crate) enum SentinelReason {
     /// Another server is at its address.
     NoSentinel,
-    /// The user lacks the right.
     MissingRight,
     /// It refuses the user, or one side refuses the other's certificate.
     Refused,
@@ -46,7 +45,6 @@ pub(crate) fn explained(url: &str, error: &RedisError) -> (SentinelReason, Strin
     }
 }
 
-/// The fault of a tie.
 pub(crate) fn disagree(group: &str, named: impl Iterator<Item = impl Display>) -> Fault {
     let named: BTreeSet<_> = named.map(|endpoint| endpoint.to_string()).collect();
     let named = Vec::from_iter(named).join(" and ");

@@ -41,7 +41,6 @@ pub(super) fn verdict(error: &RedisError) -> Option<(LockErrorKind, Advice)> {
     })
 }
 
-/// The server's certificate is refused here.
 fn of_server(error: &CertificateError) -> Advice {
     use CertificateError as Is;
     let advice = match error {

@@ -29,7 +29,6 @@ pub(crate) fn shown(error: &RedisError) -> RedisError {
     }
 }
 
-/// An error as a server answers it.
 fn answered(kind: ErrorKind, code: &str, detail: String) -> RedisError {
     let line = format!("-{code} {detail}\r\n");
     let answer = parse_redis_value(line.as_bytes()).and_then(Value::extract_error);

@@ -27,7 +27,6 @@ pub(crate) struct ChannelSet<L> {
 }
 
 enum Membership<L> {
-    /// Not confirmed yet.
     Asked(Vec<L>),
     /// `is_used`: whether a call has listened since the last sweep.
     Confirmed { is_used: bool },
@@ -57,13 +56,11 @@ impl<L> ChannelSet<L> {
         std::mem::take(&mut self.changes)
     }
 
-    /// The channel is subscribed to; returns its listeners.
     pub(crate) fn confirmed(&mut self, channel: Channel) -> Vec<L> {
         let confirmed = Membership::Confirmed { is_used: true };
         self.known.insert(channel, confirmed).map_or_else(Vec::new, Membership::listeners)
     }
 
-    /// The channel cannot be subscribed to; returns its listeners.
     pub(crate) fn refused(&mut self, channel: Channel) -> Vec<L> {
         self.known.remove(&channel).map_or_else(Vec::new, Membership::listeners)
     }
@@ -96,7 +93,6 @@ impl<L> ChannelSet<L> {
         lost
     }
 
-    /// Forgets the unconfirmed channels; returns their listeners.
     pub(crate) fn give_up(&mut self) -> Vec<L> {
         self.changes.clear();
         let mut waiting = Vec::new();

@@ -26,7 +26,6 @@ pub(super) fn pause_after(failures: u32) -> Duration {
     SHORTEST_PAUSE.saturating_mul(1 << failures.min(MAX_DOUBLED)).min(LONGEST_PAUSE)
 }
 
-/// The most doublings.
 const MAX_DOUBLED: u32 = 4;
 
 /// A random part of a pause, at least half of it, so that processes that lost their connections together do not return
@@ -45,12 +44,10 @@ pub(crate) trait Subscriber: Send + 'static {
     fn is_needed(&self) -> bool;
 }
 
-/// How a subscription has ended.
 pub(crate) enum SubscriptionEnd {
     /// Its server was left for another, which can be used at once.
     Left,
     Broken,
-    /// It could not be opened.
     Failed,
 }
 
@@ -86,7 +83,6 @@ async fn keep(mut subscriber: impl Subscriber, timers: Handle) {
     }
 }
 
-/// A subscription to a server that may be left for another.
 pub(super) struct Followed {
     target: Target,
     /// Over when the server at this address has become a replica.

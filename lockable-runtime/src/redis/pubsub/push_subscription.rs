@@ -31,7 +31,6 @@ pub(crate) struct PushSubscription {
 pub(crate) enum ChannelRequest {
     Join(String),
     Leave(String),
-    /// Shows that it lives.
     Ping,
 }
 
@@ -78,7 +77,6 @@ impl PushSubscription {
         outcomes.collect::<Option<_>>().ok_or(PushEnd::Unsubscribed)
     }
 
-    /// Why it is not used any more.
     pub(crate) fn end(&self) -> Option<PushEnd> {
         self.received.known.lock().end
     }
@@ -125,7 +123,6 @@ fn leaving(requests: &[ChannelRequest]) -> HashSet<String> {
     requests.iter().filter_map(channel).collect()
 }
 
-/// What the driver has received.
 struct Pushes {
     known: Mutex<Joined>,
     changed: Arc<Notify>,

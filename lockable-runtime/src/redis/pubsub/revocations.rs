@@ -18,7 +18,6 @@ use crate::redis::connect::reports::Reports;
 /// The pause after a refusal, which only an operator can mend.
 const AFTER_REFUSAL: Duration = Duration::from_secs(60);
 
-/// More than any of our messages.
 const MAX_BYTES: usize = 4_096;
 
 /// A locker's one subscription; started once it has held a lock with renewal for a while.

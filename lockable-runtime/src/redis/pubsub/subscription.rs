@@ -18,7 +18,6 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 pub(crate) struct Broken;
 
 pub(crate) struct Subscription {
-    /// Ends the subscription when dropped.
     sink: PubSubSink,
     stream: PubSubStream,
 }
@@ -33,7 +32,6 @@ impl Subscription {
         Ok(Self { sink, stream })
     }
 
-    /// The next message; `None` when the subscription has ended.
     pub(crate) async fn next(&mut self) -> Option<Msg> {
         poll_fn(|cx| Pin::new(&mut self.stream).poll_next(cx)).await
     }

@@ -58,7 +58,6 @@ struct Subscribed {
 struct Listening {
     channels: ChannelSet<oneshot::Sender<()>>,
     task: Option<Task>,
-    /// Of the last task.
     number: u64,
     /// Until then no subscription is tried.
     refused_until: Option<Moment>,
@@ -69,7 +68,6 @@ struct Listening {
 /// The task that subscribes. Only the last one changes anything.
 struct Task {
     number: u64,
-    /// Whether to leave its connection.
     is_abandoned: bool,
 }
 
@@ -96,7 +94,6 @@ impl WakeUps {
         }
     }
 
-    /// As [`listen`](Self::listen), but without the wait.
     pub(crate) fn start_listening(&self, slot: Slot, origin: Origin) {
         drop(self.0.find(slot, origin));
     }
@@ -285,7 +282,6 @@ impl Subscribed {
         }
     }
 
-    /// There was no connection; none is tried for a while.
     fn failed(&self, number: u64, fault: &Fault) {
         let Some(mut state) = self.current(number) else { return };
         let is_refused = fault.kind == LockErrorKind::Refused;
@@ -348,7 +344,6 @@ impl Subscribed {
 }
 
 impl Listening {
-    /// Whether no connection is tried now.
     fn is_refused_now(&self) -> bool {
         self.task.is_none() && self.refused_until.is_some_and(|until| boot_time() < until)
     }
@@ -388,7 +383,6 @@ mod tests {
     const OWNER: &str = "0123456789abcdef.17500000000000010000000007 req-1";
 
     proptest! {
-        /// The key is published unchanged.
         #[test]
         fn a_wake_up_is_read_as_it_was_published(key in "[a-z:\n]{1,40}") {
             let read = wake_up(&format!("{OWNER}\n{key}")).unwrap();

@@ -20,7 +20,6 @@ impl Router {
         self.topology.opener.replicas > 0
     }
 
-    /// Waits until enough replicas have a granted lock.
     pub(crate) async fn confirm(&self, attempt: Arc<Attempt>) -> Result<(), Fault> {
         match self.confirm_one(&Renewal { attempt, ttl: None }).await? {
             Renewed::Held => Ok(()),

@@ -109,7 +109,6 @@ mod tests {
         Fault::unavailable("MOVED")
     }
 
-    /// A timer may be a millisecond late.
     fn are(pauses: &[u128], expected: &[u128]) {
         let fits = |(pause, of): (&u128, &u128)| (*of..*of + 2).contains(pause);
         let fit = pauses.len() == expected.len() && pauses.iter().zip(expected).all(fits);
@@ -127,7 +126,6 @@ mod tests {
         are(&pauses, &[5, 10, 20, 40, 80, 100, 100, 100]);
     }
 
-    /// A circle is detected long before the command deadline.
     #[tokio::test(start_paused = true)]
     async fn a_request_is_redirected_five_times_at_most() {
         let (opener, mut hops, mut pauses) = (opener(), Hops::begin(), Vec::new());

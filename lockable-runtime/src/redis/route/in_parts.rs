@@ -105,7 +105,6 @@ impl Router {
         sure(found, &before, &self.topology.opener.server)
     }
 
-    /// Frees a lock that was granted meanwhile.
     pub(crate) async fn leave_in_parts(&self, attempt: &Attempt) -> Result<(), Fault> {
         self.leave_queue(attempt).await;
         let free = one(|names: &Names| script::free_one(names, attempt, None));

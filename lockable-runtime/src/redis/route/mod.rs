@@ -48,13 +48,11 @@ pub(crate) struct Ran<T> {
 pub(crate) enum Before<T> {
     /// No earlier sending had an effect.
     Nothing,
-    /// Its answer was lost.
     Unknown,
     /// The answer of a server that was abandoned by then.
     Left(T),
 }
 
-/// How many keys a request is about, all of one slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyCount {
     /// It can follow its key while the slot moves.
@@ -63,7 +61,6 @@ pub(crate) enum KeyCount {
     Several,
 }
 
-/// Which of a server's connections a request takes.
 type Over = fn(&Server) -> &Connections;
 
 /// A request to a slot's server. It may be repeated: its owner token makes the second find what the first did.
@@ -89,7 +86,6 @@ pub(crate) trait Request: Sync {
 }
 
 impl Router {
-    /// Sends a request that changes or reads a lock.
     pub(crate) async fn run<R: Request>(
         &self,
         slot: Slot,
@@ -163,7 +159,6 @@ impl Router {
         }
     }
 
-    /// The connection for the next sending.
     async fn connection(
         &self,
         slot: Slot,
@@ -253,7 +248,6 @@ pub(crate) fn sure(
 }
 
 impl<T> Before<T> {
-    /// Maps the value of [`Left`](Self::Left).
     pub(crate) fn map<R>(self, change: impl FnOnce(T) -> R) -> Before<R> {
         match self {
             Self::Nothing => Before::Nothing,

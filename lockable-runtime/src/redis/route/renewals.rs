@@ -21,9 +21,7 @@ type Outcome = Result<Renewed, (Fault, NextStep)>;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextStep {
     Settled,
-    /// Another server has the slot by now.
     Elsewhere,
-    /// The slot moves key by key.
     InParts,
 }
 
@@ -137,7 +135,6 @@ impl Router {
     }
 }
 
-/// Renewals of one server.
 struct Together<'a>(&'a [Renewal]);
 
 impl Request for Together<'_> {

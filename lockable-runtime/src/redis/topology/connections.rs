@@ -111,7 +111,6 @@ impl Connections {
         outcome.unwrap_or_else(|| Err(fault::runtime_ended(server)))
     }
 
-    /// The fault of a connection that the caller no longer waits for.
     pub(crate) fn late(&self) -> Fault {
         let id = self.runtime().id();
         let mut openings = self.openings.lock().clone().into_iter();
@@ -119,7 +118,6 @@ impl Connections {
         self.opener.late(&progress.unwrap_or_default())
     }
 
-    /// The caller's runtime, or the background's.
     fn runtime(&self) -> Handle {
         Handle::try_current().unwrap_or_else(|_| self.opener.timers.clone())
     }
@@ -148,7 +146,6 @@ impl Connections {
         }
     }
 
-    /// Whether this runtime's connection renews.
     fn renews(&self, runtime: &Handle) -> bool {
         let Opener { timers, is_for_reading, is_for_confirming, .. } = &self.opener;
         runtime.id() == timers.id() && !is_for_reading && !is_for_confirming
@@ -180,7 +177,6 @@ impl Connections {
     }
 }
 
-/// Reports when the connection breaks.
 async fn pass_on(end: impl Future<Output = bool>, opener: Opener) {
     let is_broken = end.await;
     if is_broken {
@@ -193,7 +189,6 @@ fn find<'a>(openings: &'a Openings, runtime: &Handle) -> Option<&'a Opening> {
     openings.iter().find_map(|(of, opening, _)| (*of == id).then_some(opening))
 }
 
-/// `None` when the runtime ends first.
 async fn outcome(opening: &mut Opening) -> Option<Result<Arc<Connection>, Fault>> {
     opening.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone())
 }

@@ -23,7 +23,6 @@ const ANSWERED: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Elections {
     known: Mutex<Primary>,
-    /// One for each election.
     epochs: Arc<Epochs>,
 }
 
@@ -33,19 +32,16 @@ struct Primary {
     /// Until then it is used without a query.
     until: Option<Moment>,
     answered: Moment,
-    /// Whether its last use failed.
     is_doubted: bool,
     announced: Option<Announced>,
 }
 
-/// A Sentinel's announcement of the primary.
 struct Announced {
     at: Moment,
     /// The primary before it, which other Sentinels may still name.
     left: Option<Endpoint>,
 }
 
-/// A server's time as the primary.
 #[derive(Clone)]
 pub(crate) struct Election {
     all: Arc<Elections>,
@@ -70,7 +66,6 @@ impl Elections {
         Some((endpoint, self.election()))
     }
 
-    /// The last known primary.
     pub(crate) fn last(&self) -> Option<Endpoint> {
         self.known.lock().endpoint.clone()
     }

@@ -97,7 +97,6 @@ pub(super) async fn request_map_anew(
     })
 }
 
-/// How long to wait for others after the first map.
 const GRACE: Duration = Duration::from_millis(100);
 
 pub(super) type MapAnswer = Result<Map, Fault>;

@@ -5,7 +5,6 @@ use crate::core::types::slot::{SLOTS, Slot};
 use crate::redis::connect::endpoint::Endpoint;
 use crate::redis::connect::shards::Shard;
 
-/// One node's reply to `CLUSTER SLOTS`.
 pub(super) type Map = Vec<Shard>;
 
 /// The place of each slot by most of the maps, unless there is a tie.
@@ -18,7 +17,6 @@ pub(super) fn undisputed(maps: &[Map]) -> impl Iterator<Item = (Slot, &Endpoint)
     })
 }
 
-/// The master of each slot.
 fn table(map: &[Shard]) -> Vec<Option<&Endpoint>> {
     let mut table = vec![None; SLOTS];
     for shard in map {

@@ -50,19 +50,15 @@ mod table;
 pub(crate) mod votes;
 pub(crate) mod watch;
 
-/// The servers of a locker, and how they are reached.
 pub(crate) struct Topology {
     pub(crate) opener: Opener,
     pub(crate) slot_owners: Arc<SlotOwners>,
     pub(crate) revocations: Revocations,
-    /// Only with Sentinels.
     pub(crate) latest_releases: Option<LatestReleases>,
     pub(crate) found: Discovery,
 }
 
-/// How the servers are found.
 pub(crate) enum Discovery {
-    /// The server is where the URL says.
     Fixed,
     /// These name the server.
     Elected(Arc<Sentinels>),
@@ -112,7 +108,6 @@ impl Topology {
         }
     }
 
-    /// All servers that own slots.
     pub(crate) async fn servers(&self) -> Result<Vec<Arc<Server>>, Fault> {
         self.filled().await?;
         Ok(self.slot_owners.servers())
@@ -139,7 +134,6 @@ impl Topology {
         }
     }
 
-    /// Whether that server owns no slot any more.
     pub(crate) async fn has_no_slots(&self, server: &Server) -> bool {
         let Ok(servers) = self.servers().await else { return false };
         servers.iter().all(|other| other.number != server.number)
@@ -235,7 +229,6 @@ impl Topology {
         }
     }
 
-    /// Where wake-ups for this attempt are published.
     fn listening(&self, attempt: &Attempt) -> Option<(Arc<Server>, Origin)> {
         if !self.opener.reports.are_received() {
             return None;

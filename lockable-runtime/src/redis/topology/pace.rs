@@ -16,7 +16,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// found within that time.
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
-/// Whether a query is under way.
 #[derive(Default)]
 pub(super) struct Pace {
     state: Mutex<Pacing>,
@@ -27,7 +26,6 @@ pub(super) struct Pace {
 #[derive(Default)]
 struct Pacing {
     is_running: bool,
-    /// Since the last query was sent.
     is_needed: bool,
     asked: Moment,
     pause: Duration,

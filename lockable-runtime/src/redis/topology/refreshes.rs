@@ -123,7 +123,6 @@ impl Slots {
     }
 }
 
-/// Asks once, and again while calls need that.
 async fn refresh_while_needed(slots: Weak<Slots>) {
     loop {
         let Some(this) = slots.upgrade() else { return };

@@ -36,9 +36,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// See "Why not the Sentinel client of the `redis` crate?" in DESIGN.md.
 pub(crate) struct Sentinels {
     pub(crate) each: Vec<Sentinel>,
-    /// Their name for the primary.
     pub(crate) primary: String,
-    /// All of them, for messages.
     pub(crate) name: Arc<str>,
     pub(crate) timers: Handle,
     pub(crate) limit: Duration,
@@ -49,7 +47,6 @@ pub(crate) struct Sentinels {
 pub(crate) struct Sentinel {
     pub(crate) client: Client,
     credentials: SecretSource<Credentials>,
-    /// `host:port`.
     pub(crate) name: String,
 }
 
@@ -203,7 +200,6 @@ impl Sentinel {
         Ok(Vote::Primary(Endpoint { host, port }))
     }
 
-    /// Why there is no vote.
     fn failed(&self, error: &RedisError) -> Flaw {
         let (reason, cause, advice) = sentinel::explained(&self.url(), error);
         let finding = |code| Finding::new(Severity::Warning, code, cause).advise(advice);

@@ -10,14 +10,10 @@ use crate::redis::pubsub::wake_ups::WakeUps;
 use crate::redis::topology::connections::Connections;
 
 pub(crate) struct Server {
-    /// Unique in this locker.
     pub(crate) number: usize,
-    /// Its node of a cluster.
     pub(super) node: Option<Arc<Node>>,
     pub(crate) connections: Connections,
-    /// For reading locks.
     pub(crate) readers: Connections,
-    /// For waiting until replicas have locks.
     pub(crate) confirmers: Connections,
     pub(crate) wake_ups: WakeUps,
 }
@@ -38,7 +34,6 @@ impl Server {
         self.node.as_ref().map(|node| &node.endpoint)
     }
 
-    /// Where it is, without credentials.
     pub(crate) fn name(&self) -> &str {
         &self.connections.opener.server
     }
@@ -62,7 +57,6 @@ impl Server {
         self.connections.each(|connection| connection.fences.forget(slot));
     }
 
-    /// It has no slot any more.
     pub(super) fn abandon(&self) {
         if let Some(node) = &self.node {
             node.abandon();

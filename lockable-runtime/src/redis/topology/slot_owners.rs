@@ -11,11 +11,9 @@ use crate::redis::connect::endpoint::Endpoint;
 use crate::redis::connect::opener::Opener;
 use crate::redis::wire::connection::Connection;
 
-/// The table of slots.
 pub(crate) enum SlotOwners {
     /// The server at one address, or the elected one, has all slots.
     One(Arc<Server>),
-    /// The nodes of a cluster share them.
     Shared(Arc<Slots>),
 }
 

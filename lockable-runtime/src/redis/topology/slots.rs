@@ -14,10 +14,8 @@ use crate::redis::connect::reports::ServerSlots;
 /// The nodes of a cluster, with their slots and connections.
 pub(crate) struct Slots {
     pub(super) opener: Opener,
-    /// The nodes in the URL.
     pub(super) seeds: Vec<Endpoint>,
     pub(super) table: Mutex<SlotTable>,
-    /// When the nodes are asked for their slots.
     pub(super) pace: Pace,
     pub(super) this: Weak<Self>,
 }

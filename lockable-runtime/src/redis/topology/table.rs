@@ -17,7 +17,6 @@ use crate::redis::connect::reports::ServerSlots;
 /// tell each other of a failover at once, and of all else within a second.
 const OUTDATED: Duration = Duration::from_secs(2);
 
-/// The slots of the node with this number.
 type SlotsOf = Box<dyn Fn(usize) -> Arc<dyn ServerSlots> + Send + Sync>;
 
 pub(super) struct SlotTable {
@@ -42,7 +41,6 @@ struct SlotOwner {
 pub(super) struct TableChanges {
     /// The slots that changed hands, with their nodes before and after.
     pub(super) moves: Vec<(Slot, [Arc<Server>; 2])>,
-    /// The nodes that have no slot any more.
     pub(super) left: Vec<Arc<Server>>,
 }
 
@@ -62,7 +60,6 @@ impl SlotTable {
         self.slot_owner(slot).map_or_else(Moment::default, |slot_owner| slot_owner.moved_at)
     }
 
-    /// All nodes that have slots.
     pub(super) fn masters(&self) -> Vec<Arc<Server>> {
         let owners = self.owners();
         let has_slots = |server: &&Arc<Server>| owners.contains(&server.number);
@@ -132,13 +129,11 @@ impl SlotTable {
         changes
     }
 
-    /// The replicas of all masters, as nodes name them.
     pub(super) fn set_replicas(&mut self, maps: &[Map]) {
         let named = maps.iter().flatten().flat_map(|shard| shard.replicas.iter().cloned());
         self.replicas = named.collect();
     }
 
-    /// The numbers of the nodes that have slots.
     fn owners(&self) -> HashSet<usize> {
         let number = |slot_owner: &SlotOwner| Some(slot_owner.owner.as_ref()?.number);
         let mut numbers: Vec<_> = self.slot_owners.iter().filter_map(number).collect();

@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::redis::connect::endpoint::Endpoint;
 
-/// One Sentinel's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Vote<F> {
     Primary(Endpoint),
     /// It watches no primary of that name, but these, as far as the user may ask.
     Unknown(Vec<String>),
-    /// It gave no valid answer, for this reason.
     None(F),
 }
 
@@ -26,9 +24,7 @@ impl<F> Vote<F> {
 
 pub(crate) struct Elected {
     pub(crate) endpoint: Endpoint,
-    /// Whether a majority of all Sentinels names it.
     pub(crate) is_by_majority: bool,
-    /// Whether others are named as often.
     pub(crate) is_tied: bool,
 }
 
@@ -46,7 +42,6 @@ impl<F> Votes<F> {
         self.votes.push(vote);
     }
 
-    /// Whether a primary was named yet.
     pub(crate) fn has_primary(&self) -> bool {
         self.named().next().is_some()
     }
@@ -63,17 +58,14 @@ impl<F> Votes<F> {
         Some(Elected { endpoint: what.clone(), is_by_majority, is_tied })
     }
 
-    /// The named primaries, in the order of the votes.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Endpoint> {
         self.votes.iter().filter_map(Vote::primary)
     }
 
-    /// Whether a Sentinel watches no primary of that name.
     pub(crate) fn has_unknown(&self) -> bool {
         self.votes.iter().any(|vote| vote.watched().is_some())
     }
 
-    /// The primaries that those watch.
     pub(crate) fn watched(&self) -> BTreeSet<&str> {
         self.votes.iter().filter_map(Vote::watched).flatten().map(String::as_str).collect()
     }
@@ -86,7 +78,6 @@ impl<F> Votes<F> {
     }
 }
 
-/// What is named most often.
 pub(super) struct Most<'a, T> {
     /// The first of several.
     pub(super) what: &'a T,

@@ -37,7 +37,6 @@ impl Watch {
 }
 
 impl Finder for Watch {
-    /// Watches the Sentinels from the first call on.
     fn find(&self) -> Reply<(Endpoint, Arc<dyn Term>)> {
         self.tasks.get_or_init(|| self.started());
         let sentinels = Arc::clone(&self.sentinels);

@@ -23,7 +23,6 @@ pub(crate) fn pipeline(commands: impl IntoIterator<Item = Cmd>) -> Pipeline {
     pipeline
 }
 
-/// Reads who has the lock.
 pub(crate) fn owner(attempt: &Attempt) -> Cmd {
     command("GET", 2, attempt.key.as_str())
 }
@@ -41,7 +40,6 @@ pub(crate) fn count(namespace: &Namespace, attempt: &Attempt) -> Cmd {
     command("INCR", 2, namespace.fence(attempt.slot))
 }
 
-/// A script that does nothing, as a text.
 pub(crate) fn empty_script() -> Cmd {
     command("EVAL", 3, "").arg(0).to_owned()
 }
@@ -61,7 +59,6 @@ pub(crate) fn clean_up(namespace: &Namespace, key: &LockKey) -> [Cmd; 3] {
     [end_soon(fence), end_soon(queue), delete]
 }
 
-/// Deletes the marks at the fence counters of probes.
 pub(crate) fn unmark(namespace: &Namespace, tried: &[Arc<Attempt>]) -> Cmd {
     let mut delete = Cmd::with_capacity(1 + tried.len(), 56 * tried.len());
     delete.arg("DEL");
@@ -102,7 +99,6 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What a reply to `SET lock NX GET` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locked {
     /// The attempt is its holder, since now or before.
@@ -183,7 +179,6 @@ pub(crate) fn integers<const COUNT: usize>(reply: &Value) -> Result<[i64; COUNT]
     Ok(numbers)
 }
 
-/// A number that cannot be below zero.
 pub(crate) fn natural(number: i64) -> Result<u64, RedisError> {
     u64::try_from(number).map_err(|_| unexpected())
 }

@@ -44,7 +44,6 @@ pub(crate) struct Connection {
     since: Moment,
     pub(crate) names: Names,
     pub(crate) outbox: Outbox,
-    /// Only of a connection that confirms.
     pub(crate) confirmations: Outbox<Unconfirmed>,
     pub(crate) runtime: Handle,
     /// Set by the first call that finds the connection unusable; never unset. New calls connect again.
@@ -113,7 +112,6 @@ impl Connection {
         })
     }
 
-    /// Waits for the end of the connection; returns whether it broke.
     pub(crate) fn end(&self) -> impl Future<Output = bool> + use<> {
         self.driven.end()
     }
@@ -248,7 +246,6 @@ impl Connection {
         self.node().map_or(Meaning::Stays, |endpoint| Meaning::of(error, endpoint))
     }
 
-    /// A server's error that counts.
     pub(crate) fn fault(&self, error: &RedisError) -> Fault {
         self.take_note(error);
         fault::of(&self.target.server, error)
@@ -276,12 +273,10 @@ impl Connection {
         }
     }
 
-    /// Whether commands with keys of several locks are refused here.
     pub(crate) fn is_sharded(&self) -> bool {
         self.opener.is_sharded.load(Ordering::Relaxed)
     }
 
-    /// Whether the server reports changes by others to locks that are renewed here.
     pub(crate) fn tracks(&self) -> bool {
         self.tracks.load(Ordering::Relaxed)
     }
@@ -297,7 +292,6 @@ impl Connection {
         fault::runtime_ended(&self.target.server)
     }
 
-    /// Whether it was opened before the other.
     pub(crate) fn is_older_than(&self, other: &Self) -> bool {
         self.since < other.since
     }
@@ -329,7 +323,6 @@ impl Connection {
         self.target.unless_over(future).await
     }
 
-    /// Where it leads, if to a cluster's node.
     pub(crate) fn node(&self) -> Option<&Endpoint> {
         self.target.node.as_ref().map(|node| &node.endpoint)
     }

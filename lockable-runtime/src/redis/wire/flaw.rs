@@ -87,7 +87,6 @@ impl Flaw {
         Self { finding: failed(name, &cause, advice), fault, error: Some(error) }
     }
 
-    /// An operation with a reply that no server with locks gives.
     pub(crate) fn unexpected(name: &'static str, target: &Target) -> Self {
         let finding = failed(name, &fault::unexpected("it", name).message, "");
         Self { finding, fault: fault::unexpected(&target.server, name), error: None }
@@ -115,7 +114,6 @@ pub(crate) fn unreachable(message: String, target: &Target) -> Finding {
     if target.term.is_some() { finding.advise(sentinel::ADDRESSES) } else { finding }
 }
 
-/// The client library says only in words that the user may not select the URL's database.
 fn may_not_select(error: &RedisError) -> bool {
     let words = error.detail().unwrap_or_default();
     words.contains("no permissions") && words.contains("'select'")

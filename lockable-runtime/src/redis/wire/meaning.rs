@@ -7,7 +7,6 @@ use ::redis::{RedisError, ServerErrorKind};
 use crate::core::backend::Fault;
 use crate::redis::connect::endpoint::Endpoint;
 
-/// A request that failed, and where it goes next.
 #[derive(Clone, Debug)]
 pub(crate) struct Failed {
     pub(crate) fault: Fault,
@@ -17,7 +16,6 @@ pub(crate) struct Failed {
 /// What an error means; outside of a cluster each one stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The slot is there from now on.
     Moved(Endpoint),
     /// The slot moves, and this key may be there already.
     Asks(Endpoint),
@@ -32,7 +30,6 @@ pub(crate) enum Meaning {
 }
 
 impl Meaning {
-    /// The meaning of an error from the node at `asked`.
     pub(crate) fn of(error: &RedisError, asked: &Endpoint) -> Self {
         use ServerErrorKind::{
             Ask, BusyLoading, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain,

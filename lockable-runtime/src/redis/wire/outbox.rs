@@ -22,9 +22,7 @@ const FEW: usize = 8;
 /// while the client works on the other. Of 8, 16, 32 and 64 this was the fastest with them.
 pub(crate) const MAX_BATCH: usize = 32;
 
-/// A request that waits for its batch.
 pub(crate) enum QueuedRequest {
-    /// Two commands; the answer is their replies.
     Pair([Cmd; 2], Sender<Result<[Value; 2], Fault>>),
     /// Frees a lock by a script; the answer is whether it is free now, or was left as it is.
     Free(Arc<Attempt>, Sender<Result<bool, Fault>>),
@@ -42,16 +40,13 @@ pub(crate) struct Outbox<R = QueuedRequest> {
 }
 
 struct WaitingRequests<R> {
-    /// In the order of the calls.
     requests: VecDeque<R>,
-    /// Whether a task sends them.
     is_attended: bool,
 }
 
 /// A request that is under way. Others only count it: none waits for a call that is not polled.
 pub(crate) struct UnderWay<'a> {
     count: &'a AtomicUsize,
-    /// Whether it is sent alone.
     pub(crate) is_alone: bool,
 }
 
@@ -84,7 +79,6 @@ impl<R> Outbox<R> {
         mem::replace(&mut waiting.requests, rest)
     }
 
-    /// Drops the requests, which no task sends any more.
     pub(crate) fn close(&self) {
         let mut waiting = self.waiting.lock();
         waiting.is_attended = false;

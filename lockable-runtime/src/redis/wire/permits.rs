@@ -19,7 +19,6 @@ pub(crate) enum Found {
     InTurn,
 }
 
-/// An attempt for any permit, with its local one.
 #[derive(Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) attempt: &'a Attempt,
@@ -27,7 +26,6 @@ pub(crate) struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    /// `None` if the attempt wants one lock.
     pub(crate) fn of(attempt: &'a Attempt) -> Option<Self> {
         Some(Self { attempt, local_permit: attempt.local_permit.as_deref()? })
     }
@@ -63,7 +61,6 @@ impl<'a> Asker<'a> {
         ScriptCall { command, read: move |reply: Value| self.taken(&reply) }
     }
 
-    /// Reads the reply to [`take`](Self::take).
     pub(crate) fn taken(self, reply: &Value) -> RedisResult<Found> {
         if let Value::BulkString(value) = reply {
             self.attempt.mark_busy(value, None);

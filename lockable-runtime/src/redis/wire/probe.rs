@@ -24,12 +24,10 @@ use crate::findings::{Code, Finding, Severity};
 use crate::redis::connect::opener::Target;
 use crate::redis::fault;
 
-/// The lock for every step of a probe.
 pub(crate) struct Probe {
     pub(crate) key: LockKey,
     /// Another key, for commands one by one, which may leave it taken for a moment.
     pub(crate) tried: LockKey,
-    /// The process of its alleged waiters.
     pub(crate) origin: Origin,
     pub(crate) prefix: String,
     /// The locker's namespace.
@@ -56,7 +54,6 @@ impl Probe {
     }
 }
 
-/// What a probe did, and what the server answered.
 pub(crate) struct ProbeResult {
     pub(crate) probe: Probe,
     steps: Vec<Step>,
@@ -133,7 +130,6 @@ impl ProbeResult {
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) command: Cmd,
-    /// Advice if the server lacks the command.
     pub(crate) advice: &'static str,
 }
 
@@ -283,7 +279,8 @@ pub(crate) fn attempt(key: &LockKey, origin: Origin, number: u64) -> Arc<Attempt
     Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT, owner))
 }
 
-/// If two servers share the keys equally, each lock has even odds to show it: all miss it once in 32 768 connections.
+/// If two servers share the keys equally, each further lock has even odds to show it: all miss it once in 32 768
+/// connections.
 const SCATTERED: usize = 16;
 
 const MARKING_ALL: &str = "marking fence counters of several slots by a script";
@@ -327,7 +324,6 @@ mod tests {
         are_scattered
     }
 
-    /// With those replies about each lock.
     fn is_split_by(replies: [&str; 3]) -> bool {
         let steps = one_by_one(&probe());
         assert!(steps.len() > 4 * 8);

@@ -38,7 +38,6 @@ impl Names {
         Self { unknown: unknown.into(), are_cached: true, namespace, channels }
     }
 
-    /// Sends the text of a script with every call.
     pub(crate) fn uncached(namespace: Namespace, channels: Channels) -> Self {
         Self { unknown: Arc::default(), are_cached: false, namespace, channels }
     }
@@ -66,7 +65,6 @@ impl Names {
         command
     }
 
-    /// Whether the text is sent only with this call.
     fn becomes_known(&self, script: Script) -> bool {
         let bit = bit(script);
         self.unknown.load(Ordering::Relaxed) != 0
@@ -79,7 +77,6 @@ impl Names {
         command
     }
 
-    /// A call about a lock, its fence counter and its queue.
     fn with_companions(&self, script: Script, attempt: &Attempt) -> Cmd {
         let (fence, queue) =
             (self.namespace.fence(attempt.slot), self.namespace.queue(&attempt.key));
@@ -149,7 +146,6 @@ pub(crate) fn force(
     ScriptCall { command, read: |reply: Value| found(&reply.extract_error()?) }
 }
 
-/// What a script has reserved: the first token, and the time.
 pub(super) fn reserved([first, time]: [i64; 2]) -> Result<Reserved, RedisError> {
     Ok(Reserved::at(natural(first)?, natural(time)?))
 }
@@ -175,7 +171,6 @@ pub(crate) fn free_one(
     ScriptCall { command, read: |reply: Value| found(&reply.extract_error()?) }
 }
 
-/// Gives a lock from one owner token to another.
 pub(crate) fn transfer(
     names: &Names,
     from: &Attempt,
@@ -232,7 +227,6 @@ pub(crate) fn enqueue<'a>(
     ScriptCall { command, read }
 }
 
-/// The arguments of an attempt that may be queued.
 pub(super) fn add_place(command: &mut Cmd, attempt: &Attempt) {
     command.arg(millis(attempt.ttl.duration())).arg(attempt.entry());
     command.arg(millis(attempt.ttl.queue_life()));
@@ -332,7 +326,6 @@ pub(crate) fn inspect(names: &Names, key: &LockKey) -> ScriptCall<impl Read<Opti
     ScriptCall { command: names.about(Script::Inspect, key), read }
 }
 
-/// The count of a fence counter.
 pub(crate) struct FenceCount {
     pub(crate) token: u64,
     /// The other slots whose counters have at least this count now.
@@ -364,7 +357,6 @@ pub(crate) fn counted(reply: &Value, others: &[Slot]) -> RedisResult<FenceCount>
     Ok(FenceCount { token: integer(token)?, others: seeded.collect() })
 }
 
-/// Marks the fence counters of probes.
 pub(crate) fn mark(names: &Names, tried: &[Arc<Attempt>]) -> Cmd {
     let [first, ..] = tried else { return Cmd::new() };
     let mut command = names.call(Script::Mark, tried.len() + 2, 1);

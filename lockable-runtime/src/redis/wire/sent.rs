@@ -1,5 +1,3 @@
-//! Events about the commands that are sent.
-
 use ::redis::{Arg, Cmd};
 use tracing::{Level, event_enabled, trace};
 
@@ -21,7 +19,6 @@ pub(super) fn name(command: &Cmd) -> String {
     }
 }
 
-/// Each name once, in order of appearance, with its number.
 fn summary(names: impl Iterator<Item = String>) -> String {
     let mut counts: Vec<(String, u32)> = Vec::new();
     for name in names {

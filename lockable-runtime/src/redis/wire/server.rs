@@ -86,7 +86,6 @@ pub(crate) fn split() -> Finding {
     Finding::new(Severity::Error, Code::Proxy, message).advise(advice)
 }
 
-/// How a server is deployed, as it reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Standalone,
@@ -160,7 +159,6 @@ impl Clock {
         Some(Self { least: ahead_of(received)?, most: ahead_of(sent)? })
     }
 
-    /// To about half a round trip.
     pub(crate) fn difference(&self) -> Duration {
         Duration::from_micros(self.least.midpoint(self.most).unsigned_abs())
     }
@@ -174,7 +172,6 @@ mod tests {
         Value::BulkString(text.as_bytes().to_vec())
     }
 
-    /// A handshake of names and values.
     fn hello(fields: &str) -> Value {
         Value::Array(fields.split_whitespace().map(text).collect())
     }
@@ -211,7 +208,6 @@ mod tests {
         }
     }
 
-    /// The URL to write for this handshake and reply to `ROLE`.
     fn written(handshake: &str, role: &str) -> String {
         let role = ::redis::parse_redis_value(role.as_bytes()).unwrap();
         elsewhere(&hello(handshake), &role, &Target::at("redis://u:canary@h:7/5"))

@@ -17,12 +17,10 @@ use crate::redis::connect::driven::Driven;
 use crate::redis::connect::opener::{Opener, Target};
 use crate::redis::fault;
 
-/// A connection without calls of locks yet.
 pub(crate) struct Session<'a> {
     pub(crate) opener: &'a Opener,
     pub(crate) target: Target,
     pub(crate) driven: Driven,
-    /// Whether its pushes are read.
     hears: bool,
     limit: Duration,
 }
@@ -34,7 +32,6 @@ pub(crate) struct Handshake {
     pub(crate) names: Names,
     /// The replies about the server's settings, if they were requested.
     pub(crate) settings: Vec<Value>,
-    /// The most important one first.
     pub(crate) flaws: Vec<Flaw>,
 }
 
@@ -113,7 +110,7 @@ impl<'a> Session<'a> {
         Ok(Handshake { hello, tracks, names, settings: replies.collect(), flaws })
     }
 
-    /// What is there instead of a server for locks, with the URL of one; asks for that if the handshake does not fit.
+    /// What is there instead of a server for locks, with the URL of one: a Sentinel or a replica is asked for its `ROLE`.
     pub(crate) async fn elsewhere(&self, hello: &Value) -> Result<Option<Flaw>, Flaw> {
         if Mode::of(hello) != Mode::Sentinel && !server::is_replica(hello) {
             return Ok(None);
@@ -139,7 +136,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Connects and logs in; the flag is whether the server may send pushes.
 async fn drive(opener: &Opener, target: &Target, renews: bool) -> RedisResult<(Driven, bool)> {
     if !renews {
         return Ok((Driven::open(&target.client).await?, false));
@@ -149,7 +145,6 @@ async fn drive(opener: &Opener, target: &Target, renews: bool) -> RedisResult<(D
     Driven::open_tracking_if_offered(&target.client, &opener.offer, hear).await
 }
 
-/// The flaw of a server without a connection or a login.
 fn not_let_in(opener: &Opener, target: &Target, error: &RedisError) -> Flaw {
     let mut flaw = Flaw::connection(error, target);
     if fault::About::Login(target.is_given).explain(error).2.is_empty() {

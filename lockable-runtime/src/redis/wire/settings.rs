@@ -92,12 +92,10 @@ struct ReadSettings {
     known: HashMap<String, String>,
     /// Whether another server takes over when this one fails.
     has_failover: bool,
-    /// How many replicas the locker waits for.
     confirming: u64,
 }
 
 impl ReadSettings {
-    /// Takes pairs from `CONFIG GET`, and the lines of `INFO`.
     fn learn(&mut self, reply: &Value) {
         let pairs = Vec::<(String, String)>::from_redis_value_ref(reply).unwrap_or_default();
         let info = String::from_redis_value_ref(reply).unwrap_or_default();

@@ -14,7 +14,6 @@ const REST: Duration = Duration::from_secs(5);
 
 pub(super) struct Silence {
     unanswered: AtomicU32,
-    /// When the last call began, by [`Moment::as_nanos`].
     last_call: AtomicU64,
 }
 
@@ -31,7 +30,6 @@ impl Silence {
         }
     }
 
-    /// A reply shows that the connection lives.
     pub(super) fn ends(&self) {
         self.unanswered.store(0, Ordering::Relaxed);
     }

@@ -9,7 +9,6 @@ use crate::redis::connect::opener::Target;
 use crate::redis::connect::shards::{Shard, shards};
 use crate::redis::fault;
 
-/// The shards in a reply of the node at `asked`.
 pub(crate) fn read(
     reply: Option<Value>,
     asked: &Endpoint,

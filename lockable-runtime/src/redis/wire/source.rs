@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 
 use crate::core::naming::namespace::Channels;
 
-/// The texts of these scripts, concatenated.
 macro_rules! text {
     ($($name:literal),+ $(,)?) => {
         concat!($(include_str!(concat!("../../../scripts/", $name, ".lua"))),+)

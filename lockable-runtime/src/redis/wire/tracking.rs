@@ -15,7 +15,6 @@ pub(crate) fn turn_on() -> Cmd {
     command(&["CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"])
 }
 
-/// Tracks the keys of the next command.
 pub(crate) fn caching() -> Cmd {
     command(&["CLIENT", "CACHING", "YES"])
 }
@@ -62,7 +61,6 @@ pub(crate) enum Shown {
     Tracked,
     /// At least one of the locks is gone, which will not be reported.
     Gone,
-    /// The server tracks nothing for this user.
     Refused,
 }
 

@@ -89,7 +89,6 @@ fn summarize(masters: Vec<Examined>, report: &mut Report) {
     }
 }
 
-/// The outputs of all futures, in their order.
 pub(super) async fn each<F>(futures: Vec<F>) -> Vec<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,

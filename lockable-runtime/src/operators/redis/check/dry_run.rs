@@ -41,7 +41,6 @@ fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
     probe::steps(probe, || more(probe, channels))
 }
 
-/// What only a check does.
 fn more(probe: &Probe, channels: Channels) -> Vec<Step> {
     let Probe { key, tried, origin, names, .. } = probe;
     let one = attempt(key, *origin, 1);

@@ -1,5 +1,3 @@
-//! The examination of one server, alone or among others.
-
 use super::clock;
 use super::rights::Missing;
 use super::session::{connect, target};

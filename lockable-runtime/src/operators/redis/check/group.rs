@@ -19,7 +19,6 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Asks them as the nodes of a cluster are asked.
     pub(super) async fn of(all: &Arc<Sentinels>) -> Self {
         let examine = |sentinel| examine(sentinel, Arc::clone(all));
         let said = each(all.each.iter().cloned().map(examine).collect()).await;

@@ -68,7 +68,6 @@ fn tried(channels: Channels, role: Role) -> Vec<&'static str> {
 }
 
 struct ServerKind {
-    /// What an app tries besides.
     app: &'static [&'static str],
     /// What a reader may do besides, and an app may too.
     reader: &'static [&'static str],
@@ -126,7 +125,6 @@ pub(super) struct Missing {
     unproven: BTreeSet<String>,
     channels: Channels,
     role: Role,
-    /// Whether the server publishes no wake-ups.
     is_mute: bool,
 }
 
@@ -228,7 +226,6 @@ impl Missing {
         self.is_mute || self.rules.iter().any(|rule| self.is_of_wake_ups(rule))
     }
 
-    /// Whether wake-ups need this right, and nothing else does.
     fn is_of_wake_ups(&self, rule: &str) -> bool {
         kind(self.channels).wake_ups.contains(&rule) || rule.starts_with('&')
     }
@@ -276,7 +273,6 @@ impl Missing {
     }
 }
 
-/// What a reader does not see without that right.
 fn of_look(rule: &str) -> (Severity, &'static str) {
     match rule {
         "+scan" => (Severity::Error, "no locks can be listed"),

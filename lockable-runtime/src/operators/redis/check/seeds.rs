@@ -17,7 +17,6 @@ use crate::redis::wire::{self, command};
 
 pub(super) struct Seed {
     pub(super) endpoint: Endpoint,
-    /// The error is the reason for no answer.
     pub(super) shards: Result<Vec<Shard>, Finding>,
 }
 

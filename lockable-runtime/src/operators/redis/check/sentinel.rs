@@ -14,7 +14,6 @@ use crate::redis::topology::watch::CHANNEL;
 use crate::redis::wire::flaw::Flaw;
 
 pub(super) struct Said {
-    /// `host:port`.
     pub(super) name: String,
     /// The reason for no vote is a finding, which is worse if no other Sentinel has a vote.
     pub(super) vote: Vote<Flaw>,

@@ -1,5 +1,3 @@
-//! Connections of the check's own.
-
 use crate::core::backend::Fault;
 use crate::core::types::error::LockErrorKind;
 use crate::findings::{Code, Finding, Severity};
@@ -21,7 +19,6 @@ pub(super) async fn connect(opener: &Opener, target: Target) -> Result<Session<'
     Ok(Session::connect(opener, target, false, opener.command_deadline).await?)
 }
 
-/// As [`connect`], but finds the target itself.
 pub(super) async fn open(opener: &Opener) -> Result<Session<'_>, Finding> {
     connect(opener, target(opener).await?).await
 }
