@@ -161,15 +161,14 @@ pub use self::operators::check;
 ///
 /// # Several keys
 ///
-/// With `keys`, the body runs while the locks of all keys are held. A call acquires all of them or none, in the order
-/// of the keys, so such calls never wait for each other in a circle. Each key has a lease and a fencing token of its
-/// own; `guard` binds them in the order written. See [several keys](crate::guide::several_keys).
+/// With `keys` a call acquires the locks of all keys or none, and such calls never wait for each other in a circle. Each
+/// key has a lease and a fencing token of its own; `guard` binds them in the order written. See [several
+/// keys](crate::guide::several_keys).
 ///
 /// # Permits
 ///
-/// With `permits = 3` a key has three holders at a time; a call with `permits = all(3)` is all of them. Each permit is
-/// a lock with a lease and a fencing token of its own; with `all`, `guard` binds the leases of the gate and of each
-/// permit. See [permits](crate::guide::permits).
+/// Each of the permits is a lock with a lease and a fencing token of its own; with `all`, `guard` binds the leases of the
+/// gate and of each permit. See [permits](crate::guide::permits).
 ///
 /// # Warnings
 ///
@@ -184,10 +183,9 @@ pub use self::operators::check;
 ///
 /// # Waiting
 ///
-/// The attribute tries once unless it has `wait`. With it, the call waits in a FIFO queue, without polling, until its
-/// turn or until its limit, which starts with the call; its lease begins at the end of the wait. At the limit the lock
-/// is busy, so `on_busy` applies; if the server did not reply, the lock may be free, so `on_error` applies. A computed
-/// limit of zero is one try. See [waiting](crate::guide::waiting).
+/// With `wait`, the call waits in a FIFO queue, without polling, until its turn or until its limit, which starts with the
+/// call; its lease begins at the end of the wait. At the limit `on_busy` applies; if the server did not reply, the lock
+/// may be free, so `on_error` applies. A computed limit of zero is one try. See [waiting](crate::guide::waiting).
 ///
 /// # When the lease ends
 ///
@@ -251,7 +249,7 @@ pub use self::operators::check;
 /// async, sync and boxed ones. `on_busy` does not apply. Siblings in `join!` and `select!`, and tasks that the body
 /// spawns, are other callers.
 ///
-/// # One example for each option
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -262,42 +260,21 @@ pub use self::operators::check;
 /// # struct Stock { region: String, locks: Locker }
 /// # struct Item { sku: String }
 ///
-/// #[distributed_lock(key = NIGHTLY, prefix = "jobs:", expire = "1m30s", on_busy = skip)]
+/// #[distributed_lock(key = NIGHTLY, prefix = "jobs:", renew, max_hold = "2h", min_hold = 5, on_busy = skip)]
 /// async fn nightly() -> Result<(), LockError> {
 ///     Ok(())
 /// }
 ///
-/// #[distributed_lock(keys = ["account:{from}", "account:{to}"], wait = "3s")]
-/// async fn transfer(from: u64, to: u64) {}
-///
-/// #[distributed_lock(keys = skus, wait = "3s")]
+/// #[distributed_lock(keys = skus, wait = "3s", fair, expire = LEASE, on_lost = finish)]
 /// async fn order(skus: Vec<LockKey>) {}
 ///
-/// #[distributed_lock(key = "export", permits = 3, wait, renew)]
-/// async fn export() {}
-///
-/// #[distributed_lock(key = "export", permits = all(3), wait = "10m", renew)]
-/// async fn migrate() {}
-///
-/// #[distributed_lock(key = "report:{day}", expire = "1m", renew, max_hold = "2h", on_lost = finish)]
-/// async fn report(day: u32) {}
-///
-/// #[distributed_lock(key = "remind", renew, min_hold = 5, on_lost = cancel)]
-/// async fn remind_everybody() {}
-///
-/// #[distributed_lock(key = "invoices:{month}", once = "40d")]
-/// async fn send_invoices(month: &str) {}
-///
-/// #[distributed_lock(key = "ticket:{id}", wait = "3s", fair)]
-/// async fn take(id: u64) {}
-///
-/// #[distributed_lock(key = "menu", wait, blocking)]
-/// fn print_menu() {}
-///
-/// #[distributed_lock(key = "visits", expire = LEASE, on_busy = 0, on_error = |_| 0)]
-/// async fn visits() -> u64 {
+/// #[distributed_lock(key = "export", permits = 3, on_busy = 0, on_error = |_| 0)]
+/// async fn export() -> u64 {
 ///     7
 /// }
+///
+/// #[distributed_lock(key = "invoices:{month}", once = "40d", wait, blocking)]
+/// fn send_invoices(month: &str) {}
 ///
 /// impl Stock {
 ///     #[distributed_lock(key("stock:{}:{}", item.sku, self.region), locker = self.locks, guard = lock)]
@@ -305,9 +282,6 @@ pub use self::operators::check;
 ///         Ok(lock.fencing_token().into())
 ///     }
 /// }
-///
-/// #[distributed_lock(key = "elsewhere", crate = ::lockable_runtime)]
-/// async fn elsewhere() {}
 /// ```
 ///
 /// # Sync functions

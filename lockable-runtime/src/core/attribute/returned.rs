@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 
 use futures_core::Stream;
 
-/// Returns a value from a decorated function on purpose for use after the lock is released.
+/// States that a decorated function returns this value on purpose for use after the release of its lock.
 ///
 /// A future, a stream or a lazy iterator does its work when the caller uses it. So
-/// [`#[distributed_lock]`](macro@crate::distributed_lock#what-must-not-leave-the-body) refuses or warns of them, except
-/// in this wrapper. Use it for:
+/// [`#[distributed_lock]`](macro@crate::distributed_lock#what-must-not-leave-the-body) refuses futures and streams, and
+/// warns of iterators, except in this wrapper. Use it for:
 ///
 /// - a handle of work that already runs and does not need the lock, such as tokio's `JoinHandle` or
 ///   `oneshot::Receiver`;

@@ -130,21 +130,6 @@ impl fmt::Debug for LockSet {
 ///
 /// `guard = name` beside `keys` in [`distributed_lock`](crate::distributed_lock) binds them, and [`LockSet::leases`]
 /// returns them. They are a slice; equal keys have the same lease at both places.
-///
-/// # Examples
-/// Two rows, each with the token of its own lock:
-/// ```
-/// # async fn example() -> Result<(), lockable_runtime::LockError> {
-/// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-/// let locks = locker.lock_all(["account:7", "account:3", "account:7"]).acquire().await?;
-/// let leases = locks.leases();
-/// assert!(leases[1].key().as_str().ends_with("account:3"));
-/// assert_eq!(leases[0].fencing_token(), leases[2].fencing_token());
-/// assert!(leases.is_held());
-/// # locks.release().await
-/// # }
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-/// ```
 #[derive(Clone, Debug)]
 pub struct Leases(Arc<[Lease]>);
 

@@ -49,20 +49,6 @@ impl Locker {
     ///
     /// # Cancel safety
     /// Dropping the future leaves nothing behind but a connection that is being opened.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::Locker;
-    ///
-    /// let locker = Locker::connect("memory://?prefix=shop:&expire=30s").await?;
-    /// let guard = locker.lock("order:7").acquire().await?;
-    /// assert_eq!(guard.lease().key().as_str(), "shop:order:7");
-    /// assert!(guard.lease().remaining().as_secs() > 20);
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub async fn connect(url: impl Into<String>) -> Result<Self, LockError> {
         Self::builder().url(url).connect().await
     }

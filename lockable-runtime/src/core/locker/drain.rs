@@ -3,7 +3,8 @@
 use super::Locker;
 
 impl Locker {
-    /// Makes this locker acquire nothing new, for the time before a deployment stops the process.
+    /// Makes this locker acquire nothing new, for the time [before a deployment stops the
+    /// process](crate::guide::maintenance#drain-a-process-before-a-deployment).
     ///
     /// Work that holds a lock ends as it would, renewed, and work that has not begun goes to the other processes. Then
     /// [`shutdown`](crate::shutdown) waits for the last releases. It concerns this locker and its clones, on every
@@ -19,22 +20,6 @@ impl Locker {
     /// # What this does not guarantee
     /// A call whose first request is on its way may still get its lock. Nothing that runs is stopped: a leader leads
     /// until its task is aborted. Other lockers of the process acquire as before.
-    ///
-    /// # Examples
-    /// What a handler of `/drain` calls:
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let running = locker.lock("import:7").acquire().await?;
-    /// locker.drain();
-    ///
-    /// let error = locker.lock("import:8").acquire().await.unwrap_err();
-    /// assert!(error.is_unavailable());
-    /// assert!(running.lease().is_held());
-    /// running.release().await
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub fn drain(&self) {
         self.acquirer().gate.close();
     }

@@ -231,8 +231,8 @@ pub struct Leading<T> {
 impl<T> Leading<T> {
     /// Returns a handle that shows whether this process leads, for a status page or another task.
     ///
-    /// A readiness probe that is true for the leader alone stops a rolling update: the new process is ready only after the
-    /// old one has resigned, and that one is stopped only when the new one is ready.
+    /// A readiness probe that is true for the leader alone [stops a rolling
+    /// deploy](crate::guide::operating#a-rolling-deploy).
     #[must_use]
     pub fn watch(&self) -> Leadership {
         let mut leadership = Leadership { watched: self.watched.clone(), was_leader: false };

@@ -195,23 +195,6 @@ impl Locker {
     ///
     /// # Cancel safety
     /// The call only reads, so dropping the future changes nothing.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// assert!(locker.inspect("order:7").await?.is_none());
-    /// let guard = locker.lock("order:7").acquire().await?;
-    /// match locker.inspect("order:7").await?.map(|holder| holder.remaining()) {
-    ///     None => println!("free"),
-    ///     Some(None) => println!("taken, without an end"),
-    ///     Some(Some(rest)) => println!("taken, for {rest:?} more"),
-    /// }
-    /// # guard.release().await?;
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
         let context = self.context();
         context.usable_here()?;

@@ -70,10 +70,10 @@ impl LockRequest<Ticket> {
     /// As [`acquire`](LockRequest::<Ticket>::acquire), and as [`run`](LockRequest::run) of one lock.
     ///
     /// # Panics
-    /// When the body does; the release is deferred to the background first.
+    /// As [`run`](LockRequest::run).
     ///
     /// # Cancel safety
-    /// Dropping the future drops the body, then releases in the background.
+    /// As [`run`](LockRequest::run).
     pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
         Run::new(self.acquire(), body).await
     }

@@ -62,13 +62,13 @@ impl LockRequest<Vec<LockKey>> {
     ///
     /// # Errors
     /// As [`acquire`](LockRequest::<Vec<LockKey>>::acquire), and as [`run`](LockRequest::run) of one lock; the error
-    /// names the key that it is about.
+    /// names its key.
     ///
     /// # Panics
-    /// When the body does; the releases are deferred to the background first.
+    /// As [`run`](LockRequest::run).
     ///
     /// # Cancel safety
-    /// Dropping the future drops the body, then releases in the background.
+    /// As [`run`](LockRequest::run).
     pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
         Run::new(self.acquire(), body).await
     }

@@ -35,24 +35,9 @@ tokio::task_local! {
 /// A client may send any id, and two requests may send the same: an id is information, not proof. Their locks stay
 /// distinct.
 ///
-/// A spawned task, a thread and `spawn_blocking` start without an id; the second example carries it over.
+/// A spawned task, a thread and `spawn_blocking` start without an id; the example carries it over.
 ///
 /// # Examples
-/// Jobs have ids too:
-/// ```
-/// # async fn example() -> Result<(), lockable_runtime::LockError> {
-/// use lockable_runtime::{Locker, RequestId};
-///
-/// let locker = Locker::connect("memory://").await?;
-/// let id = RequestId::new("nightly-2024-05-17");
-/// let rows = id.scope(locker.lock("report").run(async { 41 + 1 })).await?;
-/// # assert_eq!(rows, 42);
-/// # Ok(())
-/// # }
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-/// ```
-///
-/// Carry the id over to a spawned task:
 /// ```
 /// # async fn example() -> Result<(), tokio::task::JoinError> {
 /// use lockable_runtime::RequestId;

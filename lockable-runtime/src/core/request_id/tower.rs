@@ -54,15 +54,6 @@ use crate::core::request_id::RequestId;
 /// # What this does not guarantee
 /// A streamed response body is sent after the scope has ended, and spawned tasks are outside of it; see [`RequestId`].
 /// An error of the service is no response, so it carries no id.
-///
-/// # Examples
-/// With the header of tower-http alone:
-/// ```
-/// use http::HeaderName;
-/// use lockable_runtime::tower::RequestIdLayer;
-///
-/// let layer = RequestIdLayer::new().header(HeaderName::from_static("x-request-id"));
-/// ```
 // What tower-http does, in the two implementations of `Service`:
 // https://github.com/tower-rs/tower-http/blob/main/tower-http/src/request_id.rs
 #[derive(Clone, Debug)]

@@ -131,27 +131,6 @@
 //! Owner tokens are never shown, because they release locks. A server that refuses a command may quote its arguments;
 //! that part of its reply is omitted.
 //!
-//! ```
-//! # async fn example() -> Result<(), lockable_runtime::LockError> {
-//! use std::time::Duration;
-//! use lockable_runtime::Locker;
-//!
-//! let locker = Locker::builder()
-//!     .url("memory://")
-//!     .redact_keys()
-//!     .warn_waited_over(Duration::from_secs(2))
-//!     .connect()
-//!     .await?;
-//! let _held = locker.lock("mail:ada@example.org").acquire().await?;
-//! let request = locker.lock("mail:ada@example.org").wait(Duration::ZERO);
-//! let error = request.acquire().await.unwrap_err();
-//! assert!(!error.to_string().contains("ada"));
-//! assert_eq!(error.key(), Some("disLock:mail:ada@example.org"));
-//! # Ok(())
-//! # }
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-//! ```
-//!
 //! # What it costs
 //!
 //! Nothing measurable, while no subscriber is installed: a span or an event that no subscriber wants is a load of one
