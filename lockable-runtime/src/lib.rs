@@ -161,14 +161,14 @@ pub use self::operators::check;
 ///
 /// # Several keys
 ///
-/// With `keys` a call acquires the locks of all keys or none, and such calls never wait for each other in a circle. Each
-/// key has a lease and a fencing token of its own; `guard` binds them in the order written. See [several
+/// With `keys` a call acquires the locks of all keys or none, and such calls never wait for each other in a circle.
+/// Each key has a lease and a fencing token of its own; `guard` binds them in the order written. See [several
 /// keys](crate::guide::several_keys).
 ///
 /// # Permits
 ///
-/// Each of the permits is a lock with a lease and a fencing token of its own; with `all`, `guard` binds the leases of the
-/// gate and of each permit. See [permits](crate::guide::permits).
+/// Each of the permits is a lock with a lease and a fencing token of its own; with `all`, `guard` binds the leases of
+/// the gate and of each permit. See [permits](crate::guide::permits).
 ///
 /// # Warnings
 ///
@@ -183,9 +183,9 @@ pub use self::operators::check;
 ///
 /// # Waiting
 ///
-/// With `wait`, the call waits in a FIFO queue, without polling, until its turn or until its limit, which starts with the
-/// call; its lease begins at the end of the wait. At the limit `on_busy` applies; if the server did not reply, the lock
-/// may be free, so `on_error` applies. A computed limit of zero is one try. See [waiting](crate::guide::waiting).
+/// With `wait`, the call waits in a FIFO queue, without polling, until its turn or until its limit, which starts with
+/// the call; its lease begins at the end of the wait. At the limit `on_busy` applies; if the server did not reply, the
+/// lock may be free, so `on_error` applies. A computed limit of zero is one try. See [waiting](crate::guide::waiting).
 ///
 /// # When the lease ends
 ///

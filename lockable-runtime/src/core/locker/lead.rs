@@ -102,13 +102,6 @@ impl LockRequest {
     ///         tokio::time::sleep(Duration::from_secs(5)).await;
     ///     }
     /// }
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// #     let locker = Locker::connect("memory://").await?;
-    /// #     tokio::time::pause();
-    /// #     tokio::time::timeout(Duration::from_secs(12), schedule(locker)).await.unwrap_err();
-    /// #     Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub fn lead<B, F>(self, body: B) -> Leading<F::Output>
     where

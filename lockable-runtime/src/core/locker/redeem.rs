@@ -50,14 +50,6 @@ impl LockRequest<Ticket> {
     ///         outcome => Ok(outcome?),
     ///     }
     /// }
-    /// # async fn example() -> Result<(), Failure> {
-    /// # let locker = Locker::connect("memory://").await?;
-    /// # let guard = locker.lock("order:7").acquire().await?;
-    /// # let message = guard.into_ticket(Duration::from_secs(60)).await?.expose_secret();
-    /// # work(&locker, 7, &message).await?;
-    /// # work(&locker, 7, &message).await
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
         let (acquirer, ticket, options) = self.redeeming().checked()?;
