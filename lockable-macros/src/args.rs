@@ -1,6 +1,4 @@
-//! What was written between the attribute's parentheses.
-//!
-//! The grammar is one table, in `args/table.rs`.
+//! The options, as the grammar in `args/table.rs` reads them.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
@@ -25,7 +23,7 @@ mod value;
 mod wait;
 
 impl LockArgs {
-    /// Reads every option that can be read; what cannot is a mistake.
+    /// Reads every option; what cannot be read is a mistake.
     pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
         let mut args = Self::default();
         let read_all = |input: ParseStream<'_>| {
@@ -51,7 +49,7 @@ impl LockArgs {
     }
 }
 
-/// Reads one option, or reports it and leaves the rest of it unread.
+/// On a mistake, leaves the rest of the option unread.
 fn read_one(args: &mut LockArgs, input: ParseStream<'_>, mistakes: &mut Mistakes) {
     if let Some(error) = hints::arguments_after_key(args, input) {
         mistakes.push(error);
@@ -109,7 +107,7 @@ fn read_value(
     }
 }
 
-/// Steps over the `=` that a value follows.
+/// Reads the `=` before a value.
 fn expect_value(row: &Row, name: &Ident, input: ParseStream<'_>) -> Result<()> {
     let example = format!("help: `{}`", row.example);
     if input.is_empty() || input.peek(Token![,]) {
@@ -125,7 +123,7 @@ fn expect_value(row: &Row, name: &Ident, input: ParseStream<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Steps over the comma after an option.
+/// Reads the comma after an option.
 fn end_option(input: ParseStream<'_>, mistakes: &mut Mistakes) {
     if input.is_empty() {
         return;
@@ -147,7 +145,6 @@ fn end_option(input: ParseStream<'_>, mistakes: &mut Mistakes) {
     }
 }
 
-/// Leaves everything unread from the next comma on.
 fn skip_option(input: ParseStream<'_>) {
     while !input.is_empty() && !input.peek(Token![,]) {
         if input.parse::<TokenTree>().is_err() {

@@ -1,6 +1,5 @@
-//! The expansion of a proven function. It cannot fail.
-//!
-//! Every name of the runtime that an expansion uses is in this file or in its folder.
+//! The expansion of a proven function, which cannot fail. Every name of the runtime that it uses is here or in the
+//! folder.
 //!
 //! See "Why is the future of a decorated function small?" in DESIGN.md.
 
@@ -26,8 +25,6 @@ mod lock_key;
 mod parameters;
 mod tokens;
 
-/// The function with its lock.
-///
 /// ```text
 /// Input:  async fn f(id: u64) -> Option<u8> { BODY }
 /// Output: async fn f(id: u64) -> Option<u8> { LOCKED }
@@ -48,7 +45,7 @@ pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
     quote!(#head #block)
 }
 
-/// What runs in place of the body.
+/// Writes what runs in place of the body, which takes the parameters before the first await: so they are stored once.
 ///
 /// ```text
 /// Input:  BODY
@@ -68,8 +65,6 @@ pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
 ///         };
 ///         ANSWER
 /// ```
-///
-/// The body takes the parameters before the first await, so that they are stored once.
 fn statements(locked: &LockedFn) -> TokenStream {
     let import = import(locked.krate.as_ref());
     let warnings = warnings(locked);
@@ -89,10 +84,9 @@ fn statements(locked: &LockedFn) -> TokenStream {
     }
 }
 
-/// Whether the return type alone says what every failure gives, which is how most functions are.
+/// Whether the return type alone decides the outcome of every failure, as for most functions.
 ///
-/// Their expansion is as short as it can be: the macro crate is built without optimization, and
-/// each token costs.
+/// Their expansion is short: the macro crate is built without optimization, and each token costs.
 fn has_ordinary_ending(locked: &LockedFn) -> bool {
     let says_nothing = locked.on_busy.is_none() && locked.on_error.is_none();
     says_nothing && !matches!(locked.kind, FnKind::Sync) && !is_never(&return_type(locked))
@@ -134,7 +128,6 @@ fn ending(locked: &LockedFn, run: &TokenStream) -> TokenStream {
     }
 }
 
-/// What differs between a function that awaits and one that waits on its thread.
 struct Steps {
     body: TokenStream,
     run: TokenStream,
@@ -200,13 +193,12 @@ fn waiting(locked: &LockedFn) -> Steps {
     Steps { body: TokenStream::new(), run }
 }
 
-/// Whether the body says what the call gives when another holder has the lock: it has the
-/// parameters.
+/// Whether the body computes the value for a busy lock, because it has the parameters.
 fn answers_busy(locked: &LockedFn) -> bool {
     matches!(locked.on_busy, Some(OnBusy::Value(_)))
 }
 
-/// Refuses a future or a stream, whatever its type is called: its work would run after the release.
+/// Refuses a future or a stream, whatever its type is called.
 fn check(ty: &Type) -> TokenStream {
     if output::is_plain(ty) {
         return TokenStream::new();
@@ -221,20 +213,17 @@ fn check(ty: &Type) -> TokenStream {
     }
 }
 
-/// `Box::pin(async move { … })`.
 fn boxed(statements: &TokenStream) -> TokenStream {
     quote_spanned!(mixed()=> ::std::boxed::Box::pin(async move { #statements }))
 }
 
-/// Where the body never ends, what we do with its value is never reached.
+/// If the body never ends, our use of its value is unreachable.
 fn allowed_of_never(locked: &LockedFn) -> Option<TokenStream> {
     is_never(&return_type(locked)).then(
         || quote_spanned!(mixed()=> #[allow(unreachable_code, clippy::diverging_sub_expression)]),
     )
 }
 
-/// The body as what the runtime runs.
-///
 /// ```text
 /// Input:  guard = lock
 /// Output: async move { FAKE_RETURN let _ = (PARAMETERS,); let lock = cell.lease().await; { BODY } }
@@ -310,15 +299,12 @@ fn boxed_body(locked: &LockedFn, block: &TokenTree) -> TokenStream {
     quote_spanned!(mixed()=> async move { #private::start(#closure, #lease).await })
 }
 
-/// What the body calls its lease.
 fn lease_name(locked: &LockedFn) -> TokenStream {
     let unnamed = || quote_spanned!(mixed()=> _);
     locked.guard.as_ref().map_or_else(unnamed, ToTokens::to_token_stream)
 }
 
-/// Shows the compiler what the body must be, before it sees the body.
-///
-/// Without it `Ok(Box::new(|| ()))` is not coerced to what the signature says, and a wrong type is
+/// Shows the compiler the body's type first, so that `Ok(Box::new(|| ()))` is coerced to it, and a wrong type is not
 /// reported at the attribute.
 fn fake_return(locked: &LockedFn) -> TokenStream {
     let ty = output::written_inside(&locked.target.sig.output);

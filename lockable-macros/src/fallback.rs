@@ -1,6 +1,4 @@
-//! What a refused attribute leaves behind: the user's item and the reasons.
-//!
-//! The item is always emitted, so that its callers compile and only the reasons are reported.
+//! What a refused attribute leaves behind: the reasons, and always the item, so that its callers compile.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;
@@ -8,7 +6,6 @@ use syn::Error;
 
 use crate::target;
 
-/// Returns the item without its lock, and the mistakes.
 pub(crate) fn refused(item: TokenStream, mistakes: &Error) -> TokenStream {
     // A second attribute would repeat these mistakes, or expand as if nothing were wrong.
     let item = target::without_our_attributes(item);
@@ -17,7 +14,7 @@ pub(crate) fn refused(item: TokenStream, mistakes: &Error) -> TokenStream {
     quote!(#[allow(unused)] #item #errors)
 }
 
-/// As [`refused`], but with an empty body, for bodies that use a name which only the attribute binds.
+/// Empties the body, which uses a name that only the attribute binds.
 ///
 /// ```text
 /// Input:  async fn f() -> u64 { lock.fencing_token() }

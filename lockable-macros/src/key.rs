@@ -14,24 +14,21 @@ use self::pieces::{Hole, Piece, holes, is_name, split};
 mod missed;
 mod pieces;
 
-/// The longest lock key, prefix included, in bytes.
+/// In bytes, with the prefix.
 const MAX_KEY_BYTES: usize = 1024;
 
-/// A template. Every mistake in it is reported here, or by `format_args!`, which sees the same
-/// literal and can point into it.
+/// A template. Its mistakes are reported here, or by `format_args!`, which sees the same literal and can point into it.
 pub(crate) struct KeyTemplate {
     pub(crate) literal: LitStr,
     holes: Vec<Hole>,
     missed: BTreeSet<MissedHole>,
     /// What an expression language would insert: `order.id` of `"order:#order.id"`.
     after_hash: Vec<String>,
-    /// The least number of bytes that a rendered key can have.
+    /// Of a rendered key.
     least_bytes: usize,
 }
 
 impl KeyTemplate {
-    /// Reads a template.
-    ///
     /// ```text
     /// Input:  "order:{id}:{line}"
     /// Output: holes `id`, which must not contain a bare `:`, and `line`
@@ -52,7 +49,7 @@ impl KeyTemplate {
         Self { holes: holes(&pieces), missed, after_hash, least_bytes, literal }
     }
 
-    /// Returns this template as one in which nothing could have been meant as a hole.
+    /// Confirms that nothing was meant as a hole.
     pub(crate) fn meant_literally(self) -> Self {
         Self { missed: BTreeSet::new(), after_hash: Vec::new(), ..self }
     }
@@ -72,7 +69,7 @@ impl KeyTemplate {
         }
     }
 
-    /// A key of this template, as far as its braces matter; `None` where the template is none.
+    /// A key of this template, as far as its braces matter.
     pub(crate) fn with_any_values(&self) -> Option<String> {
         let pieces = split(&self.literal.value())?;
         let text = |piece| match piece {
@@ -82,7 +79,6 @@ impl KeyTemplate {
         Some(pieces.into_iter().map(text).collect())
     }
 
-    /// What was probably meant as a hole, where it has the name of a parameter.
     pub(crate) fn missed_holes(
         &self,
         is_bound: impl Fn(&str) -> bool,
@@ -90,7 +86,7 @@ impl KeyTemplate {
         self.missed.iter().filter(move |missed| is_bound(missed.name()))
     }
 
-    /// The names of the holes, each once, in the order of their first use.
+    /// Each once, in the order of first use.
     pub(crate) fn names(&self) -> Vec<&str> {
         let mut seen = BTreeSet::new();
         let names = self.holes.iter().filter_map(|hole| match &hole.source {
@@ -105,7 +101,7 @@ impl KeyTemplate {
         self.holes.iter().any(|hole| matches!(hole.source, Source::Place(_)))
     }
 
-    /// The characters that a value must not contain bare, in any of its holes.
+    /// The characters that a value must not contain bare.
     pub(crate) fn delimiters(&self, wanted: impl Fn(&Source) -> bool) -> String {
         let holes = self.holes.iter().filter(|hole| wanted(&hole.source));
         let delimiters: BTreeSet<char> = holes.filter_map(|hole| hole.delimiter).collect();
@@ -123,7 +119,6 @@ impl KeyTemplate {
     }
 }
 
-/// The names and paths that follow a `#` outside of holes.
 fn after_hash(piece: &Piece) -> impl Iterator<Item = &str> {
     let text = match piece {
         Piece::Text(text) => text.as_str(),
@@ -174,7 +169,7 @@ fn check_spec(argument: &str, spec: Option<&str>, span: Span, mistakes: &mut Mis
     }
 }
 
-/// Whether this is a value that has to be an argument of `key(..)`, such as `self.id`.
+/// Whether this value has to be an argument of `key(..)`, as `self.id`.
 fn is_expression(text: &str) -> bool {
     let is_number = text.bytes().all(|b| b.is_ascii_digit());
     let is_raw_name = text.starts_with("r#") && !text.contains('.');
@@ -182,7 +177,7 @@ fn is_expression(text: &str) -> bool {
     !is_simple && syn::parse_str::<Expr>(text).is_ok()
 }
 
-/// Names the form that works, with the holes that hold expressions moved into arguments.
+/// Names the form that works, with the expressions as arguments.
 fn expression_in_hole(argument: &str, pieces: &[Piece]) -> String {
     let mut template = String::new();
     let mut arguments = String::new();

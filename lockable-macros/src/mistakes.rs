@@ -1,16 +1,15 @@
-//! The mistakes of one attribute, collected so that all of them are reported at once.
+//! The mistakes of one attribute, all reported at once.
 
 use std::fmt::Display;
 
 use proc_macro2::Span;
 use syn::{Error, Result};
 
-/// What is wrong with one use of the attribute; empty when nothing is.
 #[derive(Default)]
 pub(crate) struct Mistakes(Option<Error>);
 
 impl Mistakes {
-    /// Adds one mistake: its first line, then lines that start with `help: `.
+    /// The message is a line, then lines that start with `help: `.
     pub(crate) fn add(&mut self, span: Span, message: impl Display) {
         self.push(Error::new(span, message));
     }
@@ -22,7 +21,7 @@ impl Mistakes {
         }
     }
 
-    /// The value if there was no mistake at all.
+    /// The value if there was no mistake.
     pub(crate) fn or<T>(self, value: Option<T>) -> Result<T> {
         match (self.0, value) {
             (None, Some(value)) => Ok(value),

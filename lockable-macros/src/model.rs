@@ -1,6 +1,4 @@
-//! What the attribute means: arguments and function together, proven to be expandable.
-//!
-//! This is the only place that refuses a combination.
+//! Arguments and function together, proven to be expandable: only this file refuses a combination.
 
 use proc_macro2::Span;
 use syn::{Error, Expr, ExprClosure, Ident, LitStr, Path, Result, ReturnType, Signature, Type};
@@ -18,7 +16,6 @@ use crate::warnings::{Warning, warnings};
 mod holes;
 mod prefix;
 
-/// A function that can be locked, and how.
 pub(crate) struct LockedFn {
     pub(crate) target: Target,
     pub(crate) kind: FnKind,
@@ -31,23 +28,20 @@ pub(crate) struct LockedFn {
     pub(crate) guard: Option<Ident>,
     pub(crate) on_busy: Option<OnBusy>,
     pub(crate) on_error: Option<ExprClosure>,
-    /// Where the runtime lives, if not at its own name.
+    /// The runtime's path, if not its own name.
     pub(crate) krate: Option<Path>,
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// How a call reaches its lock and its body.
 pub(crate) enum FnKind {
-    /// An `async fn`.
     Async,
-    /// A plain function, which waits on its thread.
+    /// Waits on its thread.
     Sync,
-    /// A plain function that returns a boxed future with this output.
+    /// Returns a boxed future with this output.
     Boxed(Box<Type>),
 }
 
 impl LockedFn {
-    /// Proves that the function can be locked as the arguments say.
     pub(crate) fn prove(args: LockArgs, target: Target, mut mistakes: Mistakes) -> Result<Self> {
         check_single(&target, &mut mistakes);
         let kind = kind(&target.sig, &mut mistakes)
@@ -103,7 +97,6 @@ impl LockedFn {
 }
 
 impl LockedFn {
-    /// Whether a call holds several locks, each with a lease.
     pub(crate) fn holds_several(&self) -> bool {
         self.key.is_several() || self.permits.as_ref().is_some_and(|permits| permits.is_all)
     }
@@ -118,7 +111,6 @@ fn check_single(target: &Target, mistakes: &mut Mistakes) {
     mistakes.add(last.map_or_else(Span::call_site, |last| last.ident.span()), message);
 }
 
-/// The kind of this function, if it can be locked.
 fn kind(sig: &Signature, mistakes: &mut Mistakes) -> Option<FnKind> {
     if sig.asyncness.is_some() {
         return Some(FnKind::Async);
@@ -135,7 +127,7 @@ fn kind(sig: &Signature, mistakes: &mut Mistakes) -> Option<FnKind> {
     }
 }
 
-/// Refuses a future or a stream as the body's value. An iterator is a warning.
+/// Refuses a future or a stream as the body's value; an iterator is a warning.
 fn ends_with_its_value(kind: &FnKind, sig: &Signature, mistakes: &mut Mistakes) -> bool {
     let Some(ty) = value(kind, sig) else { return true };
     let (late, way_out) = match output::late_work(ty) {
@@ -165,7 +157,7 @@ fn ends_with_its_value(kind: &FnKind, sig: &Signature, mistakes: &mut Mistakes) 
     false
 }
 
-/// The type of what the body gives, if one is written.
+/// The written type of the body's value.
 fn value<'a>(kind: &'a FnKind, sig: &'a Signature) -> Option<&'a Type> {
     match (kind, &sig.output) {
         (FnKind::Boxed(output), _) => Some(output),
@@ -233,7 +225,7 @@ fn check_max_hold(args: &LockArgs, mistakes: &mut Mistakes) {
     }
 }
 
-/// Where one of the two is an expression, the runtime compares them.
+/// The runtime compares expressions.
 fn check_min_hold(lease: &LeaseArgs, mistakes: &mut Mistakes) {
     let (
         Some(WrittenDuration::Literal { ms: expire, .. }),

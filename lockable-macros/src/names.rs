@@ -6,14 +6,13 @@ use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::{Attribute, FnArg, GenericParam, Ident, Pat, Signature};
 
-/// A name bound by a parameter's pattern, or by a `const` parameter.
 pub(crate) struct Bound<'a> {
     pub(crate) ident: &'a Ident,
-    /// Whether a `cfg` may take the parameter away.
+    /// Whether a `cfg` may remove the parameter.
     pub(crate) is_conditional: bool,
 }
 
-/// Everything that a key may name because the signature binds it, `self` excepted.
+/// Everything in the signature that a key may name, except `self`.
 pub(crate) fn bound_by(sig: &Signature) -> Vec<Bound<'_>> {
     let consts = sig.generics.params.iter().filter_map(|param| match param {
         GenericParam::Const(param) => Some(Bound { ident: &param.ident, is_conditional: false }),
@@ -22,7 +21,6 @@ pub(crate) fn bound_by(sig: &Signature) -> Vec<Bound<'_>> {
     parameters(sig).chain(consts).collect()
 }
 
-/// The names bound by the parameters' patterns, in order.
 pub(crate) fn parameters(sig: &Signature) -> impl Iterator<Item = Bound<'_>> {
     sig.inputs.iter().flat_map(|input| {
         let FnArg::Typed(param) = input else { return Vec::new() };
@@ -60,8 +58,7 @@ fn in_pattern<'a>(pattern: &'a Pat, names: &mut Vec<&'a Ident>) {
     }
 }
 
-/// Adds every word in the tokens, at any depth, and every name in the holes of a text, but for the
-/// names of fields and methods; of each the place of its first use.
+/// Adds every word and every name in a hole, at any depth, without fields and methods; each with its first place.
 pub(crate) fn mentioned_in(tokens: TokenStream, mentioned: &mut BTreeMap<String, Span>) {
     let mut dots = 0;
     for token in tokens {
@@ -82,7 +79,7 @@ pub(crate) fn mentioned_in(tokens: TokenStream, mentioned: &mut BTreeMap<String,
     }
 }
 
-/// The names that a formatting macro would take from `"{first} and {second:?}"`.
+/// As from `"{first} and {second:?}"`.
 fn in_holes(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.split('{').skip(1).filter_map(move |after| after.split(|c| !is_part(c)).next())
@@ -119,7 +116,7 @@ fn is_hidden_parameter(value: &Group) -> bool {
     matches!(name, Some(TokenTree::Ident(name)) if name.to_string().starts_with("__arg"))
 }
 
-/// A name as it is written in a hole, without `r#`.
+/// Without `r#`, as in a hole.
 pub(crate) fn unraw(ident: &Ident) -> String {
     ident.unraw().to_string()
 }

@@ -10,7 +10,7 @@ use syn::{
     TypeParamBound, TypeTraitObject, parse_quote,
 };
 
-/// The return type with `_` for each `impl Trait`, which only a signature may name.
+/// Writes `_` for each `impl Trait`, which only a signature may name.
 ///
 /// ```text
 /// Input:  -> Result<impl Iterator<Item = u8>, Error>
@@ -87,16 +87,16 @@ pub(crate) fn of_boxed_future(output: &ReturnType) -> Option<Type> {
     }
 }
 
-/// Work that a value does when it is used, which is after the release.
+/// Work that a value does when it is used, after the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Late {
     Future,
     Stream,
-    /// Perhaps: it may also be the iterator of a collection.
+    /// Or the iterator of a collection.
     Iterator,
 }
 
-/// What the type of a body's value says about late work, where it is written out; the expansion finds the rest.
+/// The late work that a type names; the expansion finds the rest.
 pub(crate) fn late_work(ty: &Type) -> Option<Late> {
     match innermost(ty) {
         Type::ImplTrait(ty) => ty.bounds.iter().find_map(named_late),
@@ -124,7 +124,7 @@ fn named_late(bound: &TypeParamBound) -> Option<Late> {
     }
 }
 
-/// Whether the trait of an `impl Trait` is written with `::` in front, as attributes do and hardly anyone else.
+/// Whether the trait of an `impl Trait` is written with `::` in front, as attributes do.
 pub(crate) fn is_written_by_an_attribute(ty: &Type) -> bool {
     let Type::ImplTrait(ty) = innermost(ty) else { return false };
     let absolute = |bound: &TypeParamBound| match bound {
@@ -134,7 +134,7 @@ pub(crate) fn is_written_by_an_attribute(ty: &Type) -> bool {
     ty.bounds.first().is_some_and(absolute)
 }
 
-/// Whether the type of a body's value is surely none that works late: to let the compiler judge it costs time.
+/// Whether a type surely has no late work: to let the compiler judge it costs time.
 pub(crate) fn is_plain(ty: &Type) -> bool {
     match innermost(ty) {
         Type::Array(_) | Type::Never(_) | Type::Tuple(_) => true,
@@ -148,7 +148,7 @@ const PLAIN: [&str; 18] = [
     "u8", "u16", "u32", "u64", "u128", "usize",
 ];
 
-/// The type of a body's value, without the types around it that do no work.
+/// Strips the types around a body's value that do no work.
 ///
 /// ```text
 /// Input:  Result<Pin<Box<dyn Stream<Item = u8>>>, Error>
@@ -158,13 +158,12 @@ pub(crate) fn innermost(ty: &Type) -> &Type {
     inside(ty, &["Result", "Option", "Box", "Pin"])
 }
 
-/// Where an error about late work belongs: at the name of the innermost type.
+/// Where an error about late work belongs.
 pub(crate) fn blamed(ty: &Type) -> Span {
     let ty = innermost(ty);
     last_segment(ty).map_or_else(|| ty.span(), |last| last.ident.span())
 }
 
-/// The first argument of such types, at any depth.
 fn inside<'a>(ty: &'a Type, around: &[&str]) -> &'a Type {
     let ty = without_parentheses(ty);
     let outer = last_segment(ty).filter(|outer| around.iter().any(|name| outer.ident == name));
@@ -172,8 +171,7 @@ fn inside<'a>(ty: &'a Type, around: &[&str]) -> &'a Type {
     first.map_or(ty, |first| inside(first, around))
 }
 
-/// The arrow and type that an `async fn` would have, where a plain one returns `impl Future`, or a
-/// `Box` of a future.
+/// The arrow and type of the `async fn` to write instead of `impl Future`, or a `Box` of a future.
 pub(crate) fn returned_future(output: &ReturnType) -> Option<String> {
     let ReturnType::Type(_, ty) = output else { return None };
     let (Type::ImplTrait(TypeImplTrait { bounds, .. })
@@ -188,7 +186,6 @@ pub(crate) fn returned_future(output: &ReturnType) -> Option<String> {
     })
 }
 
-/// The `T` of `Future<Output = T>`.
 fn output_of(bound: &TypeParamBound) -> Option<&Type> {
     let TypeParamBound::Trait(bound) = bound else { return None };
     let last = bound.path.segments.last().filter(|last| last.ident == "Future")?;
@@ -226,7 +223,7 @@ fn type_arguments(arguments: &PathArguments) -> Box<dyn Iterator<Item = &Type> +
     }
 }
 
-/// A type as a user writes it; tokens alone have a space around each.
+/// Removes the spaces that tokens have around them.
 fn text_of(ty: &Type) -> String {
     let mut text = ty.to_token_stream().to_string();
     for (loose, tight) in
@@ -243,7 +240,6 @@ mod tests {
 
     use super::{Late, is_plain, late_work, of_boxed_future, returned_future};
 
-    /// The output of the boxed future that a function returns.
     fn boxed(ty: &str) -> Option<String> {
         let output = syn::parse_str(&format!("-> {ty}")).unwrap();
         of_boxed_future(&output).map(|ty| ty.to_token_stream().to_string())
@@ -297,7 +293,6 @@ mod tests {
         assert_eq!(future("Option<Box<dyn Error>>"), None);
     }
 
-    /// The return type by what is done with it: an error, a warning, or neither.
     #[test]
     fn late_work_is_known_where_it_is_written() {
         for (late, types) in LATE {

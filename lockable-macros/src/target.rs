@@ -5,23 +5,22 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Error, Ident, Result, Signature, Token, Visibility};
 
-/// A function, read as far as the lock needs: everything before the body is stored as written.
 pub(crate) struct Target {
     /// Attributes, visibility and signature, exactly as written.
     pub(crate) head: TokenStream,
     pub(crate) sig: Signature,
-    /// The inner attributes of the body, which are legal only at its very start.
+    /// Legal only at the very start of the body.
     pub(crate) inner_attrs: TokenStream,
-    /// The braces as written, for their span.
+    /// For their span.
     pub(crate) braces: Group,
-    /// What is between the braces, without the inner attributes.
+    /// Without the inner attributes.
     pub(crate) body: TokenStream,
-    /// A second attribute of ours on the same function.
+    /// A second `#[distributed_lock]`.
     pub(crate) second_lock: Option<Attribute>,
 }
 
 impl Target {
-    /// Reads a function; anything else is refused at the token that says what it is.
+    /// Refuses what is no function at the token that says what it is.
     pub(crate) fn parse(item: &TokenStream) -> Result<Self> {
         let mut head: Vec<TokenTree> = item.clone().into_iter().collect();
         // A body that a `macro_rules!` took as a `block` is in such a group.
@@ -41,7 +40,7 @@ impl Target {
     }
 }
 
-/// The item out of the invisible group that a `macro_rules!` fragment leaves around it.
+/// Removes the invisible group of a `macro_rules!` fragment.
 pub(crate) fn without_invisible_groups(item: TokenStream) -> TokenStream {
     let mut tokens = item.clone().into_iter();
     match (tokens.next(), tokens.next()) {
@@ -52,7 +51,6 @@ pub(crate) fn without_invisible_groups(item: TokenStream) -> TokenStream {
     }
 }
 
-/// The item without any further attribute of ours above its signature.
 pub(crate) fn without_our_attributes(item: TokenStream) -> TokenStream {
     let mut others = TokenStream::new();
     let mut tokens = item.into_iter().peekable();
@@ -72,8 +70,6 @@ enum Head {
     Other(Ident),
 }
 
-/// Reads everything before the body of a function.
-///
 /// ```text
 /// Input:  #[inline] pub(crate) async fn f(id: u64) -> u8
 /// Output: the attributes and the signature; for a `struct` and the like, the word `struct`
@@ -96,7 +92,7 @@ fn parse_head(input: ParseStream<'_>) -> Result<Head> {
     Ok(Head::Function(attrs, Box::new(sig)))
 }
 
-/// Whether `fn` comes after nothing but words and an ABI, as in `async unsafe extern "C" fn`.
+/// Whether `fn` follows only words and an ABI, as in `async unsafe extern "C" fn`.
 fn starts_a_function(input: ParseStream<'_>) -> bool {
     let qualifiers = ["const", "async", "unsafe", "extern", "gen"];
     while let Ok(word) = input.call(Ident::parse_any) {
@@ -113,7 +109,7 @@ fn starts_a_function(input: ParseStream<'_>) -> bool {
     false
 }
 
-/// The word that says what an item is: in `unsafe impl` and `auto trait` it is the second.
+/// The word that says what an item is: in `unsafe impl` and `auto trait` the second.
 fn item_keyword(input: ParseStream<'_>) -> Result<Ident> {
     let first = input.call(Ident::parse_any)?;
     if first == "unsafe" || first == "auto" {
@@ -172,12 +168,11 @@ fn split_inner_attributes(body: TokenStream) -> (TokenStream, TokenStream) {
     split.parse2(body.clone()).unwrap_or_else(|_| (TokenStream::new(), body))
 }
 
-/// Whether a path ends in the name of this attribute, however it was imported.
+/// However it was imported.
 fn is_ours(path: &syn::Path) -> bool {
     path.segments.last().is_some_and(|segment| segment.ident == "distributed_lock")
 }
 
-/// Whether the brackets of an attribute hold this attribute.
 fn names_us(brackets: &Group) -> bool {
     let path = |input: ParseStream<'_>| {
         let path = input.call(syn::Path::parse_mod_style)?;

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use proc_macro2::{Delimiter, Group, Punct, Spacing, TokenStream, TokenTree};
 
-/// Each file of `src/tests` is a function under the attribute, a line of dashes, and its
-/// expansion. With `LOCKABLE_BLESS` in the environment the files are written again.
+/// Each file of `src/tests` is a function, a line of dashes, and its expansion; `LOCKABLE_BLESS` writes them again.
 #[test]
 fn expansions_are_as_committed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests");
@@ -27,7 +26,6 @@ fn expansions_are_as_committed() {
 
 const LINE: &str = "// ---------------------------------------- becomes\n";
 
-/// Expands `#[distributed_lock(ARGS)] ITEM`.
 fn expanded(input: &str) -> TokenStream {
     let mut tokens = input.parse::<TokenStream>().unwrap().into_iter();
     let Some(TokenTree::Group(brackets)) = tokens.nth(1) else { panic!("no attribute: {input}") };
@@ -38,7 +36,7 @@ fn expanded(input: &str) -> TokenStream {
     crate::attribute(args.unwrap_or_default(), tokens.collect())
 }
 
-/// The tokens with a line for each statement; not what rustfmt would do, but the same every time.
+/// Puts a line for each statement.
 fn pretty(tokens: TokenStream) -> String {
     let mut text = String::new();
     write_lines(tokens, 0, &mut text);
@@ -92,8 +90,8 @@ fn new_line(depth: usize, text: &mut String) {
     text.push_str(&"    ".repeat(depth));
 }
 
-/// Goal: no input makes the macro panic. Method: random streams of tokens that mean something to
-/// it, as arguments and as items, alone and cut out of a valid use.
+/// Goal: no input makes the macro panic. Method: random streams of tokens that mean something to it, alone and cut out
+/// of a valid use.
 #[test]
 fn no_input_makes_the_macro_panic() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
@@ -112,7 +110,6 @@ fn no_input_makes_the_macro_panic() {
 const VALID_ARGS: &str = r#"key("a:{{x}}:{}:{id}:{self}", self.id, n = 3), expire = "1m30s", wait = "3s", fair, renew, max_hold = LONG,
     min_hold = 3, on_lost = finish, on_busy = skip, on_error = |err| -> u8 { f(err) }, guard = lock, locker = self.locks, crate = ::krate, prefix = "p""#;
 
-/// An async function, a sync one, and boxed futures by hand and as `#[async_trait]` makes them.
 const VALID_ITEMS: [&str; 4] = [
     "#[inline] pub(crate) async unsafe fn f<'a, const N: usize, T>(&'a self, (id, _x): (u8, T), \
      mut y: impl Fn(u8) -> u8) -> Result<impl Iterator<Item = u8>, E> where T: Display \
@@ -125,7 +122,7 @@ const VALID_ITEMS: [&str; 4] = [
      __arg1 = __arg1; __arg1 }; id }) }",
 ];
 
-/// A generator of pseudo-random numbers (xorshift), the same on every run.
+/// xorshift: the same numbers on every run.
 struct Random(u64);
 
 impl Random {
@@ -151,7 +148,7 @@ impl Random {
         word.parse::<TokenStream>().unwrap().into_iter().next().unwrap()
     }
 
-    /// A valid stream with some tokens left out, doubled or replaced, at any depth.
+    /// Leaves out, doubles or replaces some tokens, at any depth.
     fn damaged(&mut self, tokens: &TokenStream) -> TokenStream {
         let mut damaged = TokenStream::new();
         for token in tokens.clone() {

@@ -1,4 +1,4 @@
-//! What compiles, and hardly does what was meant.
+//! What compiles, but is hardly meant.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
@@ -8,7 +8,7 @@ use crate::args::{Key, LockArgs, Wait, WrittenDuration};
 use crate::names;
 use crate::output::{self, Late};
 
-/// One warning. Each can be silenced by another spelling, which its note names.
+/// Another spelling, which the note names, silences it.
 pub(crate) struct Warning {
     /// The constant that rustc names beside the note.
     pub(crate) constant: &'static str,
@@ -16,10 +16,9 @@ pub(crate) struct Warning {
     pub(crate) place: Span,
 }
 
-/// The lease of a locker that sets none, in milliseconds.
+/// In milliseconds.
 const DEFAULT_EXPIRE_MS: u64 = 10_000;
 
-/// Everything that deserves a warning: in one attribute, and in the type of the body's value.
 pub(crate) fn warnings(args: &LockArgs, sig: &Signature, value: Option<&Type>) -> Vec<Warning> {
     let limit = match &args.wait.wait {
         Some(Wait::AtMost(limit)) => Some(limit),
@@ -41,7 +40,7 @@ pub(crate) fn warnings(args: &LockArgs, sig: &Signature, value: Option<&Type>) -
     warnings
 }
 
-/// The names of parameters that were probably meant as holes.
+/// Parameters that were probably meant as holes.
 fn missed_holes(args: &LockArgs, sig: &Signature) -> Vec<Warning> {
     let bound = names::bound_by(sig);
     let is_bound = |name: &str| bound.iter().any(|bound| names::unraw(bound.ident) == name);
@@ -56,7 +55,7 @@ fn missed_holes(args: &LockArgs, sig: &Signature) -> Vec<Warning> {
     warnings
 }
 
-/// `expire = 60000`, as libraries write it that count milliseconds.
+/// `expire = 60000`, as libraries that count milliseconds write it.
 fn milliseconds(name: &str, written: &WrittenDuration) -> Option<Warning> {
     let WrittenDuration::Literal { place, likely_milliseconds: Some(seconds), .. } = written else {
         return None;
@@ -70,7 +69,6 @@ fn milliseconds(name: &str, written: &WrittenDuration) -> Option<Warning> {
     Some(Warning { constant: "SECONDS", note, place: *place })
 }
 
-/// A thousand seconds or more, as people say it.
 fn in_words(seconds: u64) -> String {
     match (seconds / 3_600, seconds / 60 % 60) {
         (0, minutes) => format!("{minutes} min {} s", seconds % 60),
@@ -78,7 +76,7 @@ fn in_words(seconds: u64) -> String {
     }
 }
 
-/// `min_hold = "30s"` without `expire`: the lease is the locker's, which is shorter as a rule.
+/// `min_hold = "30s"` without `expire`: the locker's lease is shorter as a rule.
 fn min_hold_alone(args: &LockArgs) -> Option<Warning> {
     let Some(WrittenDuration::Literal { ms, place, .. }) = args.lease.min_hold else { return None };
     if args.is_given("expire") || ms <= DEFAULT_EXPIRE_MS {
@@ -102,7 +100,6 @@ fn idle_on_busy(args: &LockArgs) -> Option<Warning> {
     Some(Warning { constant: "IDLE_ON_BUSY", note, place })
 }
 
-/// `-> impl Iterator`, which may be lazy.
 fn late_iterator(ty: &Type) -> Option<Warning> {
     output::late_work(ty).filter(|late| *late == Late::Iterator)?;
     let note = "what this iterator does for each item runs after the lock is released; return a `Vec`, or \

@@ -13,7 +13,7 @@ Not idempotent: each run returns a larger token, and a counter never sinks. Numb
 Another counter is left alone if it is not behind the time, or if there are other data. `COPY` takes the TTL along and
 replies a number: it costs the server a third less than `SET`, whose status becomes a table.
 
-See "Why does the server's own `TIME` seed a fence counter?" in DESIGN.md.
+See "Where do fencing tokens come from, and what seeds a fence counter (`TIME`)?" in DESIGN.md.
 ]]
 local call, fence, life = redis.call, KEYS[1], ARGV[1]
 local time = call('TIME')

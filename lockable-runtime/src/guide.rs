@@ -22,6 +22,7 @@ pages! {
     permits: "../guide/permits.md",
     testing: "../guide/testing.md",
     which_redis: "../guide/which_redis.md",
+    hosted: "../guide/hosted.md",
     failover: "../guide/failover.md",
     production: "../guide/production.md",
     operating: "../guide/operating.md",

@@ -78,12 +78,10 @@ pub use self::core::{fencing, telemetry};
 pub use self::operators::admin;
 pub use self::operators::check;
 
-/// Runs every call of a function, in every process, under one lock: the body runs only while its
-/// lease is held.
+/// Runs every call of a function, in every process, under one lock: the body runs only while its lease is held.
 ///
 /// If the lock is not acquired, the body does not start. If the lease is lost, the body stops, unless it may
-/// [finish](#when-the-lease-ends). In every case the lock is released, and the body's own value or error passes
-/// through unchanged.
+/// [finish](#when-the-lease-ends). The body's own value or error passes through unchanged.
 ///
 /// Put it on an `async fn`, on a function that returns a [boxed future](#boxed-futures), or on a [sync
 /// function](#sync-functions); free, in an `impl` or in a trait.
@@ -92,30 +90,29 @@ pub use self::operators::check;
 ///
 /// - Over a network no lease can exclude two holders in every case; see [limits](crate::guide::limits), and
 ///   [`FencingToken`].
-/// - Tasks that a stopped body has spawned are not stopped.
-/// - Work that a returned value does later is not under the lock; see [what must not leave the
-///   body](#what-must-not-leave-the-body).
+/// - Tasks that a stopped body has spawned are not stopped, and work that a returned value does later is [not under the
+///   lock](#what-must-not-leave-the-body).
 /// - A renewed body that hangs holds its lock for as long as it hangs, or for `max_hold`.
 ///
 /// # Options
 ///
 /// | option | meaning | default |
 /// |---|---|---|
-/// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time; rendered once for each call, before the body and before anything is moved; it also [labels](telemetry#which-lock) logs and metrics | required |
+/// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time, rendered before the body; it [labels](telemetry#which-lock) logs and metrics | required |
 /// | `key = expr` | a [`LockKey`]; a text is never converted into one | |
-/// | `keys = ["…{name}…", "…"]` | several locks in the place of `key`: all of them, or none; 2 to 16 templates; see [several keys](#several-keys) | |
-/// | `keys = expr` | the same for a number of keys known at run time, 1 to 64: a `Vec<LockKey>`, `[LockKey; N]` or `&[LockKey]`, each key of which [`lock_key!`] may make | |
+/// | `keys = ["…{name}…", "…"]` | [several locks](#several-keys), all or none; 2 to 16 templates | |
+/// | `keys = expr` | the same for 1 to 64 keys, a number known at run time: a `Vec<LockKey>`, `[LockKey; N]` or `&[LockKey]`, made by [`lock_key!`] | |
 /// | `prefix = "…"` | replaces the locker's prefix, with which every key starts; a text without holes | the locker's, itself `"disLock:"` |
-/// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | the length of the lease, at least 10 ms; an integer is seconds, with a [warning](#warnings) if it looks like milliseconds; an expression is evaluated once for each call | the locker's, itself 10 s |
-/// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a busy lock, without a limit or at most this long; see [waiting](#waiting) | one try |
+/// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | the length of the lease, at least 10 ms; an integer is seconds; an expression is evaluated once for each call | the locker's, itself 10 s |
+/// | `wait`, `wait = "3s"`, a duration as `expire` takes it | [waits](#waiting) for a busy lock, without a limit or at most this long | one try |
 /// | `fair` | with `wait`: passes the lock to another process after each holder, if one waits | off |
-/// | `blocking` | with `wait`, on a sync function: states that the calling thread may block, as in `spawn_blocking`; see [sync functions](#sync-functions) | off |
-/// | `permits = 3`, an integer or an expression of one, from 1 to 64 | the number of calls that run at a time, in all processes; see [permits](#permits) | one |
+/// | `blocking` | with `wait`, on a sync function: states that the [calling thread may block](#sync-functions), as in `spawn_blocking` | off |
+/// | `permits = 3`, an integer or an expression of one, from 1 to 64 | the number of calls that [run at a time](#permits), in all processes | one |
 /// | `permits = all(3)` | all permits at once: waits until the other calls are out, and lets none in | |
 /// | `renew` | keeps the lease alive while the body runs | off |
 /// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`: the longest hold, measured from the grant; then the body is dropped and the lock released | none |
 /// | `min_hold = "3s"`, a duration as `expire` takes it | the shortest hold, measured from the grant, at most `expire`; a call that ends earlier returns at once, whatever its outcome, and leaves the lock taken for the rest | none |
-/// | `once = "20h"`, a duration as `expire` takes it | after a call that ended well, with `Ok`, `Some` or `()`, no other call runs its body for so long, measured from the grant; see [once](#once) | off |
+/// | `once = "20h"`, a duration as `expire` takes it | after a call that ended well, with `Ok`, `Some` or `()`, [no other call runs its body](#once) for so long, measured from the grant | off |
 /// | `on_lost = cancel`, `on_lost = finish` | whether a lost lease stops the body, or lets it complete and return its value | `cancel` |
 /// | `on_busy = expr`, `on_busy = skip` | the value when another holder has the lock, or still has it at the limit of `wait`; `expr` sees all parameters, `skip` is `()`, `None`, `Ok(())` or `Ok(None)` | by return type |
 /// | `on_error = \|err\| expr` | the value for every other failure to finish under the lock; sees its argument, statics and `Copy` parameters | by return type |
@@ -123,75 +120,38 @@ pub use self::operators::check;
 /// | `locker = expr` | the [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
 /// | `crate = ::path` | the path of `lockable_runtime`, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
 ///
-/// A value that is wrong for its option is a compile error where it is a literal. One of an expression is an
-/// [invalid option](LockErrorKind::InvalidOption) at each call, and the body never runs. So check what an operator sets
-/// when the program starts, by a request with the same values: [`LockRequest::check`].
+/// A literal that is wrong for its option is a compile error. A wrong value of an expression is an [invalid
+/// option](LockErrorKind::InvalidOption) at each call, and the body never runs: check what an operator sets when the
+/// program starts, by [`LockRequest::check`] of a request with the same values.
 ///
 /// # Return types
 ///
-/// A call whose body did not run, or was stopped, still has to return something:
-///
-/// | return type | such a call returns |
+/// | return type | a call whose body did not run, or was stopped, returns |
 /// |---|---|
 /// | `()` | nothing; an event states the reason |
 /// | `Option<T>` | `None`; an event states the reason |
 /// | `Result<T, E>` where `E: From<LockError>` | `Err` |
 /// | any other | the value of `on_busy` or `on_error`; both are required, or `on_error` alone beside `wait` without a limit |
 ///
-/// A busy lock is logged as an info event that names the key, and at the limit of `wait` as a warning. A failure
-/// that the return type cannot carry is logged as an error event: no failure is silent.
-///
-/// ```
-/// # use lockable_runtime::{LockError, distributed_lock};
-/// #[distributed_lock(key = "count:{name}", on_busy = 0, on_error = |_| 0)]
-/// async fn count(name: &str) -> usize {
-///     name.len()
-/// }
-///
-/// #[distributed_lock(key = "nightly", expire = "5m", on_busy = skip)]
-/// async fn nightly() -> Result<(), LockError> {
-///     Ok(())
-/// }
-/// ```
+/// The level of each event is [in the guide](crate::guide::errors#without-a-result).
 ///
 /// # Keys
 ///
 /// A hole `{name}` takes a parameter, `{self}` or a constant in capitals by its [`Display`](std::fmt::Display).
 /// Anything else is an argument of `key("…", …)`.
 ///
-/// For one template, different values give different keys, whatever they contain:
+/// For one template, different values give different keys:
 ///
-/// - In an inserted value `%`, `:`, `{`, `}`, white space and control characters are percent-encoded. If another
-///   hole follows, so is the first character of the text after the hole. Ordinary ids are unchanged.
-/// - Two holes with nothing between them, a `%` in the template and format specs such as `{id:?}` are compile
-///   errors.
+/// - In an inserted value `%`, `:`, `{`, `}`, white space and control characters are percent-encoded. If another hole
+///   follows, so is the first character of the text after the hole. Ordinary ids are unchanged.
+/// - Two holes with nothing between them, a `%` in the template and format specs such as `{id:?}` are compile errors.
 /// - `{{` and `}}` stand for braces, which a key may have only as a hash tag: `"{{user}}:{id}"`.
 ///
-/// The arguments are computed at each call, before the lock is acquired. In an async function, or one that returns
-/// a boxed future, they may await. The lock is not held meanwhile: its lease starts later, and what they read can
-/// have changed when the body runs.
+/// The arguments are computed at each call, before the lock is acquired, so what they read can have changed when the
+/// body runs. In an async function, or one that returns a boxed future, they may await. A value that displays as
+/// nothing, or a whole key over 1 KiB, is an [invalid key](LockErrorKind::InvalidKey) at run time.
 ///
-/// A value that displays as nothing, or a whole key over 1 KiB, is an [invalid key](LockErrorKind::InvalidKey) at
-/// run time.
-///
-/// ```
-/// # use lockable_runtime::{LockError, LockKey, distributed_lock};
-/// # struct Item { sku: String }
-/// const NIGHTLY: LockKey = LockKey::from_static("job:nightly");
-///
-/// #[distributed_lock(key("stock:{}:{region}", item.sku))]
-/// async fn sell(item: &Item, region: &str) -> Result<(), LockError> {
-///     Ok(())
-/// }
-///
-/// #[distributed_lock(key = NIGHTLY, prefix = "jobs:")]
-/// async fn clean_up() -> Option<()> {
-///     Some(())
-/// }
-/// ```
-///
-/// Some keys compile and are probably not what was meant. They give a warning; `key("…")` confirms that the text is
-/// meant:
+/// Some keys compile with a warning, because they were probably not meant. `key("…")` confirms that the text is meant:
 ///
 /// | key | rendered key | write instead |
 /// |---|---|---|
@@ -201,176 +161,53 @@ pub use self::operators::check;
 ///
 /// # Several keys
 ///
-/// With `keys`, the body runs while the locks of all keys are held:
-///
-/// ```
-/// # use lockable_runtime::{LockError, LockKey, distributed_lock, lock_key};
-/// # struct Item { sku: String }
-/// #[distributed_lock(keys = ["account:{from}", "account:{to}"], wait = "3s", guard = locks)]
-/// async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
-///     // In the order written; the same lease at both places if `from == to`.
-///     let (from, to) = (locks[0].fencing_token(), locks[1].fencing_token());
-///     Ok(())
-/// }
-///
-/// #[distributed_lock(keys = skus, wait = "3s")]
-/// async fn order(skus: Vec<LockKey>) -> Result<(), LockError> {
-///     Ok(())
-/// }
-///
-/// # async fn example(items: &[Item]) -> Result<(), LockError> {
-/// let skus: Result<Vec<_>, _> = items.iter().map(|item| lock_key!("sku:{}", item.sku)).collect();
-/// order(skus?).await
-/// # }
-/// ```
-///
-/// - All of them, or none: a call that tries once releases what it has before it returns busy, and the error names the
-///   busy key.
-/// - The order in which the keys are written does not matter. A call that waits holds smaller keys only, so calls with
-///   `keys` never wait for each other in a circle; see [`LockRequest::acquire`](LockRequest::<Vec<LockKey>>::acquire).
-/// - Each key has a lease and a fencing token of its own. If one is lost or revoked, the body is stopped as for one
-///   lock, and the others are released.
-/// - `max_hold`, `min_hold` and `renew` apply from the moment when the last lock is acquired. Until then all are
-///   renewed.
-/// - A value without a key, or with more than 64, is an [invalid key](LockErrorKind::InvalidKey), and the body does not
-///   run.
-/// - Spans, events and metrics are those of each lock, labelled with all templates. The body is inside the span `hold`
-///   of the first.
+/// With `keys` a call acquires the locks of all keys or none, and such calls never wait for each other in a circle.
+/// Each key has a lease and a fencing token of its own; `guard` binds them in the order written. See [several
+/// keys](crate::guide::several_keys).
 ///
 /// # Permits
 ///
-/// With `permits`, a key has several holders at a time, in all processes; with `all`, a call is all of them:
-///
-/// ```
-/// # use lockable_runtime::{LockError, distributed_lock};
-/// #[distributed_lock(key = "export", permits = 3, wait, renew)]
-/// async fn export(report: u64) -> Result<(), LockError> {
-///     Ok(())
-/// }
-///
-/// #[distributed_lock(key = "export", permits = all(3), wait = "10m", renew)]
-/// async fn migrate() -> Result<(), LockError> {
-///     Ok(())
-/// }
-/// ```
-///
-/// - Each permit is a lock with a name of its own, `{export}#1` and so on, and with a lease of its own: a process that
-///   dies costs one permit until that ends. Calls are served in their order; those of one process beyond the
-///   number of permits wait in it first.
-/// - `guard` binds the lease of the permit; with `all`, the [`Leases`] of the gate and of each permit.
-/// - With `min_hold = "1s"`, at most that number of calls starts in a second.
-/// - The number is part of what all callers agree on, and permits and the plain lock of the same key are apart; see
-///   [`LockRequest::permits`] and [`LockRequest::all_permits`].
+/// Each of the permits is a lock with a lease and a fencing token of its own; with `all`, `guard` binds the leases of
+/// the gate and of each permit. See [permits](crate::guide::permits).
 ///
 /// # Warnings
 ///
-/// Some code compiles and is hardly what was meant. The warning is rustc's `deprecated`, at the value or the type:
+/// The warning is rustc's `deprecated`, at the value or the type:
 ///
 /// | code | effect | write instead |
 /// |---|---|---|
 /// | `expire = 60000`, or any option with a number of seconds that is a multiple of 1000 | a lease of 16 h 40 min | `expire = "60s"`, or `"60000s"` |
-/// | `min_hold = "30s"` without `expire` | with a lease of 10 s, which is the default, every call fails | `expire = "30s", min_hold = "30s"` |
+/// | `min_hold = "30s"` without `expire` | with the default lease of 10 s, every call fails | `expire = "30s", min_hold = "30s"` |
 /// | `on_busy` beside `wait` without a limit, and without `once` | nothing: the call waits until the lock is free | no `on_busy`, or `wait = "3s"` |
 /// | `-> impl Iterator`, also inside of `Result`, `Option` or `Box` | what a lazy iterator does for each item runs [after the release](#what-must-not-leave-the-body) | `Vec<_>`, or [`AfterRelease<impl Iterator<..>>`](crate::AfterRelease) |
 ///
 /// # Waiting
 ///
-/// The attribute tries once unless it has `wait`; [`LockRequest::acquire`] always waits. With `wait`, the call
-/// waits in a FIFO queue, without polling, until its turn or until its limit.
-///
-/// - Calls of one process run in the order of arrival.
-/// - Processes take turns. A turn is one holder, and at most sixteen more in its process to which the lock passes
-///   within five milliseconds, to calls with the same or a shorter `expire`; with `fair` it is one holder.
-/// - A call whose future is dropped leaves the queue at once.
-/// - The lease begins at the end of the wait, with the request that is granted the lock.
-/// - The guide lists what bounds the wait when a process dies or a message is lost:
-///   [waiting](crate::guide::waiting).
-///
-/// At its limit a call finds the lock busy: `on_busy` gives the value, `None` and `()` mean the same, and an `Err`
-/// is [`is_wait_limit_reached`](LockError::is_wait_limit_reached). If the server did not reply, the lock may be
-/// free: that is a failure and not busy, so `on_error` gives the value.
-///
-/// The limit starts with the call and never cuts its first try short. A computed limit of zero is one try, or busy
-/// at once if other calls of its locker hold the lock, wait for it or are trying to acquire it.
-///
-/// ```
-/// # use std::time::Duration;
-/// # use lockable_runtime::{LockError, Locker, distributed_lock};
-/// #[distributed_lock(key = "stock:{sku}", wait = "50ms", locker = locks)]
-/// async fn sell(locks: &Locker, sku: &str) -> Result<usize, LockError> {
-///     Ok(sku.len())
-/// }
-///
-/// # async fn example() -> Result<(), LockError> {
-/// let locks = Locker::connect("memory://").await?;
-/// let other = locks.lock("stock:shirt").acquire().await?;
-/// assert!(sell(&locks, "shirt").await.unwrap_err().is_wait_limit_reached());
-///
-/// let (sold, released) = tokio::join!(sell(&locks, "shirt"), other.release());
-/// assert_eq!(sold?, 5);
-/// # released
-/// # }
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-/// ```
+/// With `wait`, the call waits in a FIFO queue, without polling, until its turn or until its limit, which starts with
+/// the call; its lease begins at the end of the wait. At the limit `on_busy` applies; if the server did not reply, the
+/// lock may be free, so `on_error` applies. A computed limit of zero is one try. See [waiting](crate::guide::waiting).
 ///
 /// # When the lease ends
 ///
-/// Without `renew` the body is stopped when `expire` is over, even midway. With `renew` the lease ends only:
+/// Without `renew` the body is stopped when `expire` is over, even midway; with it only if a renewal finds that the
+/// lock is gone, or if no renewal had a reply in time. `max_hold` and an operator stop it under its lock. A stopped
+/// body is not polled any more, and the call returns an [error that says why](crate::guide::errors#a-loss-in-detail).
+/// See [what ends a hold](crate::guide::leases#what-ends-a-hold).
 ///
-/// - when the body ends;
-/// - when a renewal finds that the lock is gone;
-/// - at its deadline, if no renewal had a reply until then;
-/// - after `max_hold`.
+/// The body is dropped before the lock is released, and after that the parameters that it does not use, other than
+/// those named `_x`.
 ///
-/// If the body has not ended by then, and when an operator asks the holder to stop, the body is not polled any
-/// more, and the call returns an error:
-///
-/// | cause | error |
-/// |---|---|
-/// | the lease was lost, and the body was stopped | [`is_lost`](LockError::is_lost) |
-/// | the lease was lost, and the body completed before it could be stopped | both that and [`is_body_finished`](LockError::is_body_finished) |
-/// | `max_hold` was over | [`is_max_hold_reached`](LockError::is_max_hold_reached) |
-/// | an operator asked the holder to stop | [`is_revoked`](LockError::is_revoked) |
-/// | `max_hold` was zero, or `min_hold` longer than `expire`, and the body did not run | [`InvalidOption`](crate::LockErrorKind::InvalidOption) |
-///
-/// With `on_lost = finish` a body that has started completes: its value is returned, an error event names the key,
-/// and [`is_lost`](Lease::is_lost) of the guard is true. Another holder may be at work meanwhile, so use it only
-/// for work that its [fencing token](FencingToken), or its nature, makes harmless.
-///
-/// With `min_hold`, every other call within that time finds the lock busy. So a job that several machines trigger
-/// runs once, even if their clocks differ by nearly as much.
+/// With `on_lost = finish` a body that has started completes after a loss: its value is returned, an error event names
+/// the key, and [`is_lost`](Lease::is_lost) of the guard is true. Another holder may be at work meanwhile, so use it
+/// only for work that its [fencing token](FencingToken), or its nature, makes harmless.
 ///
 /// # Once
 ///
 /// With `once = "20h"`, a call that ended well leaves the lock done: for 20 hours from its grant, no other call of that
-/// key runs its body, in any process. Such a call returns an error for which [`is_done`](LockError::is_done) holds, and
-/// [`is_busy`](LockError::is_busy) too: `on_busy`, `skip`, `None` and `()` apply. With `wait`, a call waits for the run
-/// that is under way, and then returns the same.
-///
-/// | the body | the next call |
-/// |---|---|
-/// | returned `Ok`, `Some` or `()`, under its lease | is done |
-/// | returned `Err` or `None`, panicked, was dropped, or was stopped by a loss, an operator or `max_hold` | runs the body |
-/// | returned, but its process died, or Redis did not reply, until the end of the lease | runs the body |
-///
-/// - Name the occasion in the key, as in `"report:{month}"`, of a daily job the scheduled day in UTC. Choose a period
-///   that is longer than the clocks of the machines differ, and than an old trigger may be late.
-/// - A daily job whose key does not name the day needs a period of 12 to 20 hours, because the next run may start
-///   much less than 24 hours after this one: see [how long a run is
-///   done](crate::guide::leases#how-long-is-a-run-done).
-/// - The error and the event of a skipped call have the start of the run that counts, and the end of its period.
-/// - A key is for `once` calls alone. Calls without `once`, and other libraries, find the lock taken for the period.
-/// - A server that evicts keys or loses its data forgets what is done.
-/// - By hand: [`LockRequest::once`] and [`LockGuard::keep`]. `lockable release KEY` has the run repeated.
-///
-/// ```
-/// # use lockable_runtime::{LockError, distributed_lock};
-/// #[distributed_lock(key = "report:{month}", renew, once = "40d", on_busy = skip)]
-/// async fn report(month: &str) -> Result<(), LockError> {
-///     // … write the report of this month …
-///     Ok(())
-/// }
-/// ```
+/// key runs its body, in any process. Such a call returns an error for which [`is_done`](LockError::is_done) and
+/// [`is_busy`](LockError::is_busy) hold, so `on_busy`, `skip`, `None` and `()` apply. With `wait`, it first waits for
+/// the run that is under way. By hand: [`LockRequest::once`] and [`LockGuard::keep`]. See [which runs count, and for
+/// how long](crate::guide::leases#a-run-that-is-not-repeated).
 ///
 /// # What must not leave the body
 ///
@@ -382,50 +219,37 @@ pub use self::operators::check;
 /// | `impl Iterator`, which may be lazy | a [warning](#warnings) |
 /// | any other value, also a generic `T`, `Vec<_>` and `Box<dyn Iterator>` | accepted |
 ///
-/// So await, consume and collect inside of the body. If the later work does not need the lock, as that of a task which
-/// already runs, return it in [`AfterRelease`].
+/// So await, consume and collect inside of the body, or return in [`AfterRelease`] what does not need the lock.
 ///
-/// No type shows the rest: a response whose body is a stream, a task that the body has spawned, a closure. If such work
-/// needs the lock, it has to hold it itself:
-///
-/// - What makes the items of a stream acquires the lock: by [`run`](LockRequest::run), or with a guard that lives as
-///   long as the stream.
-/// - Work that another process finishes gets the lock by a [ticket](LockGuard::into_ticket).
+/// No type shows the rest: a response whose body is a stream, a spawned task, a closure. If such work needs the lock,
+/// it acquires the lock itself: by [`run`](LockRequest::run), or with a guard that lives as long as the stream. Work
+/// that another process finishes gets it by a [ticket](LockGuard::into_ticket).
 ///
 /// ```
-/// # use lockable_runtime::{LockError, Locker};
+/// # use lockable_runtime::Locker;
 /// # use tokio::sync::mpsc;
-/// /// The rows of an export, for the body of a response. The lock is held until the last row was taken.
+/// /// For the body of a response; the lock is held until the last row is taken.
 /// fn export(locks: &Locker) -> mpsc::Receiver<u32> {
 ///     let (rows, response) = mpsc::channel(16);
 ///     let writing = locks.lock("export").renew().run(async move {
 ///         for row in 0..3 {
-///             // Fails if the client has gone.
-///             rows.send(row).await.ok()?;
+///             rows.send(row).await.ok()?; // fails if the client has gone
 ///         }
 ///         Some(())
 ///     });
 ///     tokio::spawn(writing);
 ///     response
 /// }
-///
-/// # async fn example() -> Result<(), LockError> {
-/// let locks = Locker::in_memory();
-/// let mut rows = export(&locks);
-/// assert_eq!(rows.recv().await, Some(0));
-/// # Ok(())
-/// # }
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 ///
 /// # Calls inside of the body
 ///
-/// A call for the key that the calling body holds itself could only wait for its own end. It fails at once, even
-/// with `wait`, and [`is_held_by_caller`](LockError::is_held_by_caller) holds: in a recursion, through another
-/// function, and between async, sync and boxed ones. `on_busy` does not apply. Siblings in `join!` and `select!`,
-/// and tasks that the body spawns, are other callers.
+/// A call for the key that the calling body holds itself fails at once, even with `wait`, and
+/// [`is_held_by_caller`](LockError::is_held_by_caller) holds: in a recursion, through another function, and between
+/// async, sync and boxed ones. `on_busy` does not apply. Siblings in `join!` and `select!`, and tasks that the body
+/// spawns, are other callers.
 ///
-/// # One example for each option
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -436,133 +260,88 @@ pub use self::operators::check;
 /// # struct Stock { region: String, locks: Locker }
 /// # struct Item { sku: String }
 ///
-/// #[distributed_lock(key = "order:{id}", expire = 30)]
-/// async fn settle(id: u64) {}
-///
-/// #[distributed_lock(key = NIGHTLY, prefix = "jobs:", expire = "1m30s", on_busy = skip)]
+/// #[distributed_lock(key = NIGHTLY, prefix = "jobs:", renew, max_hold = "2h", min_hold = 5, on_busy = skip)]
 /// async fn nightly() -> Result<(), LockError> {
 ///     Ok(())
 /// }
 ///
-/// #[distributed_lock(key = "report:{day}", expire = "1m", renew, max_hold = "2h", on_lost = finish)]
-/// async fn report(day: u32) -> Option<u32> {
-///     Some(day)
-/// }
+/// #[distributed_lock(keys = skus, wait = "3s", fair, expire = LEASE, on_lost = finish)]
+/// async fn order(skus: Vec<LockKey>) {}
 ///
-/// #[distributed_lock(key = "remind", renew, min_hold = 5, on_lost = cancel)]
-/// async fn remind_everybody() {}
-///
-/// #[distributed_lock(key = "invoices:{month}", once = "40d")]
-/// async fn send_invoices(month: &str) -> Result<(), LockError> {
-///     Ok(())
-/// }
-///
-/// #[distributed_lock(key = "ticket:{id}", wait = "3s", fair)]
-/// async fn take(id: u64) -> Option<u64> {
-///     Some(id)
-/// }
-///
-/// #[distributed_lock(key = "menu", wait, blocking)]
-/// fn print_menu() {}
-///
-/// #[distributed_lock(key = "visits", expire = LEASE, on_busy = 0, on_error = |_| 0)]
-/// async fn visits() -> u64 {
+/// #[distributed_lock(key = "export", permits = 3, on_busy = 0, on_error = |_| 0)]
+/// async fn export() -> u64 {
 ///     7
 /// }
+///
+/// #[distributed_lock(key = "invoices:{month}", once = "40d", wait, blocking)]
+/// fn send_invoices(month: &str) {}
 ///
 /// impl Stock {
 ///     #[distributed_lock(key("stock:{}:{}", item.sku, self.region), locker = self.locks, guard = lock)]
 ///     async fn sell(&self, item: &Item) -> Result<u64, LockError> {
-///         // The protected resource rejects a smaller token than it has seen.
 ///         Ok(lock.fencing_token().into())
 ///     }
 /// }
-///
-/// // For a crate that has this one by a re-export: `crate = ::shop::locks`.
-/// #[distributed_lock(key = "elsewhere", crate = ::lockable_runtime)]
-/// async fn elsewhere() {}
 /// ```
 ///
 /// # Sync functions
 ///
-/// The calling thread waits for the lock and, at the end, for its release. The requests themselves run on a thread
-/// of this crate, so such a function can be called anywhere: outside of any runtime, in `spawn_blocking`, and
-/// inside a runtime of either kind, where it blocks its thread as every sync function does.
-///
-/// With `wait` it may block for long, so the place of the call matters:
+/// The calling thread waits for the lock and, at the end, for its release. The requests run on a thread of this crate,
+/// so such a function can be called anywhere. With `wait` it may block for long, so the place of the call matters:
 ///
 /// | place of the call | the call |
 /// |---|---|
 /// | outside of any runtime | waits |
 /// | anywhere in a multi-thread runtime | waits, and lets the runtime's other tasks run, as tokio's `block_in_place` does |
-/// | in a current-thread runtime, even in its `spawn_blocking` | returns an error, [`InvalidOption`](crate::LockErrorKind::InvalidOption), and does not run the body: on the runtime's own thread it would keep the holder from ever releasing, and the two threads cannot be distinguished |
-/// | the same, with the option `blocking` | waits: the option states that this is `spawn_blocking`, or another thread that may block |
-/// | inside of a `LocalSet` on a multi-thread runtime | returns the error `InvalidOption`, too |
+/// | inside of a `LocalSet` there, or in a current-thread runtime, even in its `spawn_blocking` | returns the error [`InvalidOption`](crate::LockErrorKind::InvalidOption): a runtime's own thread may keep the holder from ever releasing |
+/// | in a current-thread runtime, with the option `blocking` | waits: the option states that this is `spawn_blocking`, or another thread that may block |
 ///
-/// On the own thread of a current-thread runtime, a call may take one command deadline longer, 1 s by default, and
-/// find the lock busy. This happens if an async call for the same key was dropped there just before: the reply to
-/// that call, and the lock that it was granted, arrive over a connection of the runtime that the sync call blocks.
+/// On the own thread of a current-thread runtime, a call may take one command deadline longer, and find the lock busy,
+/// if an async call for the same key was dropped there just before: its reply arrives over a connection of the runtime
+/// that the sync call blocks.
 ///
-/// Nothing can stop a sync body, so `on_lost = cancel` is a compile error there. If its lease is lost, the body
-/// runs to its end, and [`is_held`](Lease::is_held) of the guard is false meanwhile: check it before each step that
-/// matters. Then the call returns an error for which both [`is_lost`](LockError::is_lost) and
+/// Nothing can stop a sync body, so `on_lost = cancel` is a compile error there. If its lease is lost, the body runs to
+/// its end, and [`is_held`](Lease::is_held) of the guard is false meanwhile: check it before each step that matters.
+/// Then the call returns an error for which both [`is_lost`](LockError::is_lost) and
 /// [`is_body_finished`](LockError::is_body_finished) hold; with `on_lost = finish` it returns the body's value, and
 /// logs an error event.
 ///
-/// `renew` keeps the lease alive from the thread of this crate, however long the body blocks its own. `max_hold`
-/// ends that: `is_held` is false from then on, and the lock is lost when its last lease is over. If the body ends
-/// before that, the call returns its value. When an operator asks the holder to stop, `is_held` is false too, and
-/// the lease is renewed until the body has ended.
+/// After `max_hold`, `is_held` is false too, and the lock is lost when its last lease is over; a body that ends before
+/// that returns its value. After an operator's request to stop it is false as well, and the lease is renewed until the
+/// body has ended.
 ///
 /// ```
 /// # use lockable_runtime::{LockError, Locker, distributed_lock};
 /// #[distributed_lock(key = "rebuild:{name}", renew, max_hold = "10m", locker = locks, guard = lock)]
 /// fn rebuild(locks: &Locker, name: &str) -> Result<usize, LockError> {
-///     let built = name.len();
-///     if !lock.is_held() {
-///         return Ok(0);
-///     }
-///     Ok(built)
+///     Ok(if lock.is_held() { name.len() } else { 0 })
 /// }
 ///
 /// assert_eq!(rebuild(&Locker::in_memory(), "menu")?, 4);
 /// # Ok::<(), LockError>(())
 /// ```
 ///
-/// A sync function that [returns a future](#what-must-not-leave-the-body) is a compile error: write an `async fn`, or
-/// return a boxed future. A `const fn` is refused too.
+/// A sync function that [returns a future](#what-must-not-leave-the-body) is a compile error, and so is a `const fn`.
 ///
 /// # Re-exports
 ///
-/// The attribute expands to paths of `::lockable_runtime`. If a crate has the attribute from another crate, and
-/// does not depend on this one, the compiler reports at the attribute:
+/// The attribute expands to paths of `::lockable_runtime`. If a crate has it from another crate, and does not depend on
+/// this one, the compiler reports at the attribute:
 ///
 /// ```text
 /// error[E0432]: unresolved import `lockable_runtime`
-///               could not find `lockable_runtime` in the list of imported crates
 /// ```
 ///
 /// Then write `crate = ::shop` if the crate `shop` has `pub use lockable_runtime::*;`. The line
-/// `extern crate shop as lockable_runtime;` in `lib.rs` or `main.rs` does that once for the whole crate. And `shop`
-/// can [offer a macro](crate::guide::faq#can-my-crate-re-export-it) that does it for all crates.
+/// `extern crate shop as lockable_runtime;` does that for the whole crate, and a [macro of
+/// `shop`](crate::guide::faq#can-my-crate-re-export-it) for all crates.
 ///
 /// # Boxed futures
 ///
 /// A function that returns `Pin<Box<dyn Future<Output = T>>>`, with or without `Send` and a lifetime,
-/// `BoxFuture<'_, T>` or `LocalBoxFuture<'_, T>` is locked like an `async fn` that returns `T`: nothing happens
-/// before the first poll, not even the function's own statements, and the future is dropped before the lock is
-/// released. `on_busy` and `on_error` give a `T`.
-///
-/// ```
-/// # use std::{future::Future, pin::Pin};
-/// # use lockable_runtime::distributed_lock;
-/// #[distributed_lock(key = "order:{id}")]
-/// fn settle<'a>(id: &'a str) -> Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
-///     Box::pin(async move { Some(id.len()) })
-/// }
-/// ```
-///
-/// The attribute therefore works inside `#[async_trait]`, on methods of the trait and of the impl:
+/// `BoxFuture<'_, T>` or `LocalBoxFuture<'_, T>` is locked like an `async fn` that returns `T`: nothing happens before
+/// the first poll, not even the function's own statements, and the future is dropped before the lock is released. So
+/// the attribute works inside `#[async_trait]`, on methods of the trait and of the impl:
 ///
 /// ```
 /// # use async_trait::async_trait;
@@ -583,29 +362,14 @@ pub use self::operators::check;
 ///
 /// # Request ids
 ///
-/// A call inside of a [`RequestId::scope`] stores the request's id in Redis, at the end of the lock's value;
-/// functions of every kind do. A lock that is passed on within a [turn](#waiting) keeps the id of the first holder
-/// of that turn. With the feature `tower` a layer makes the scope for each HTTP request.
-///
-/// # Expansion
-///
-/// ```text
-/// let mut call = Call::new(key);
-/// call.expire = …;
-/// match run(call, async move { body }).await {   // reads the clock before every poll of the body
-///     Ok(value) => value,
-///     Err(error) => …,                           // by return type, on_busy, on_error
-/// }
-/// ```
-///
-/// The body is dropped before the lock is released. After that, the parameters are dropped that the body does not
-/// use, other than those named `_x`.
+/// A call inside of a [`RequestId::scope`] stores the request's id in Redis, at the end of the lock's value. A lock
+/// that is passed on within a turn keeps the id of the turn's first holder.
 ///
 /// # With other attributes
 ///
-/// Attributes expand from the top. So the code that one attribute wraps around the body is inside of the code of
-/// the attributes below it. Two `#[distributed_lock]` on one function are refused: [`keys`](#several-keys) takes several
-/// locks. Commit a database transaction inside the body, so that the next holder sees its changes.
+/// Attributes expand from the top: the code that one of them wraps around the body is inside of the code of those below
+/// it. Two `#[distributed_lock]` on one function are refused: [`keys`](#several-keys) takes several locks. Commit a
+/// database transaction inside the body, so that the next holder sees its changes.
 ///
 /// An attribute that rebuilds the function can drop this one, and nothing reports it: [test that the function is
 /// locked](crate::guide::testing#is-the-function-locked). These were tried, in the versions given:
@@ -631,16 +395,14 @@ pub use lockable_macros::distributed_lock;
 
 /// Makes a [`LockKey`] from a template, as [`distributed_lock`](macro@distributed_lock#keys) makes the key of a call.
 ///
-/// The value is a `Result<LockKey, LockError>`, because a value that displays as nothing, or one that makes the key
-/// longer than 1 KiB, is known at run time only. Iterators collect such results into a `Result<Vec<LockKey>, LockError>`,
-/// and the options `key` and `keys` take them as they are: the call then fails with that error.
+/// The value is a `Result<LockKey, LockError>`. Iterators collect such results into a
+/// `Result<Vec<LockKey>, LockError>`, which the option `keys` takes as it is: the call then fails with that error.
 ///
 /// # Guarantees
-/// For one template, different values give different keys: in an inserted value `%`, `:`, `{`, `}`, white space and
-/// control characters are percent-encoded.
+/// For one template, different values give different keys; see [how they are escaped](macro@distributed_lock#keys).
+/// Mistakes in the template are compile errors.
 ///
-/// A hole `{name}` takes what has that name here; anything else is an argument. Mistakes in the template are compile
-/// errors. A crate that has the macro by a [re-export](macro@distributed_lock#re-exports) of `shop` needs the line
+/// A crate that has the macro by a [re-export](macro@distributed_lock#re-exports) of `shop` needs the line
 /// `extern crate shop as lockable_runtime;`.
 ///
 /// # Errors

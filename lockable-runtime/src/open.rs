@@ -1,4 +1,4 @@
-//! From a URL to a store: the one file that knows all of them.
+//! Opens the store that a URL names; only this file knows all stores.
 
 use std::sync::Arc;
 

@@ -5,17 +5,15 @@ use std::fs;
 use crate::root;
 use crate::svg::{self, text};
 
-/// The incident of the README of the program, which a test runs against a real server.
+/// The incident of the guide, which a test runs against a real server.
 pub(crate) fn record() -> String {
-    let readme = root().join("lockable-cli/README.md");
-    let readme = fs::read_to_string(readme).expect("a file that can be read");
-    let blocks = readme.split("```console\n").skip(1);
-    let blocks = blocks.filter_map(|block| block.split_once("```\n"));
-    let shown: Vec<_> = blocks.map(|(block, _)| block).take(COMMANDS.len()).collect();
-    for (block, command) in shown.iter().zip(COMMANDS) {
-        assert!(block.starts_with(&format!("{PROMPT}{command}\n")), "{block}");
-    }
-    shown.join("\n")
+    let page = root().join("lockable-runtime/guide/incident.md");
+    let page = fs::read_to_string(page).expect("a file that can be read");
+    let block = page.split("```console\n").nth(1).and_then(|rest| rest.split_once("```\n"));
+    let (shown, _) = block.expect("a block of a terminal");
+    let commands: Vec<_> = shown.lines().filter_map(|line| line.strip_prefix(PROMPT)).collect();
+    assert_eq!(commands, COMMANDS, "{shown}");
+    shown.to_owned()
 }
 
 pub(crate) fn draw(transcript: &str) -> String {

@@ -96,14 +96,22 @@ fn file(part: &str) -> String {
     format!("design/{part}.md")
 }
 
-/// The parts that DESIGN.md lists, each with its questions.
+/// The parts that DESIGN.md lists, each with its questions. A question links to its place there, and its answer follows.
 fn contents() -> Vec<(String, Vec<String>)> {
     let design = read("DESIGN.md");
     let sections = design.split("\n## ").skip(1).map(|section| {
         let (title, list) = section.split_once('\n').unwrap();
         let (_, part) = title.split_once("][guide::design::").unwrap();
-        let questions = list.lines().filter_map(|line| line.strip_prefix("- [")?.strip_suffix(']'));
-        (part.trim_end_matches(']').to_owned(), questions.map(str::to_owned).collect())
+        let part = part.trim_end_matches(']').to_owned();
+        let entries = list.split("\n\n").map(str::trim);
+        let questions = entries.filter_map(|entry| {
+            let (question, rest) = entry.strip_prefix('[')?.split_once("][guide::design::")?;
+            let (label, answer) = rest.split_once("]\n").unwrap_or_else(|| panic!("{question}"));
+            assert!(label.starts_with(&format!("{part}#")) && answer.ends_with('.'), "{question}");
+            Some(question.to_owned())
+        });
+        let questions = questions.collect();
+        (part, questions)
     });
     sections.collect()
 }

@@ -13,7 +13,7 @@ const IMAGES: &str = "https://raw.githubusercontent.com/lockable/lockable/main/"
 const DOCUMENTATION: &str = "https://docs.rs/lockable-runtime/latest/lockable_runtime/";
 
 /// Whose pages a text may link: nothing here asks the network whether they exist.
-const HOSTS: [&str; 12] = [
+const HOSTS: [&str; 20] = [
     "doc.rust-lang.org",
     "docs.rs",
     "github.com",
@@ -26,6 +26,14 @@ const HOSTS: [&str; 12] = [
     "cloud.google.com",
     "docs.cloud.google.com",
     "upstash.com",
+    "docs.oracle.com",
+    "docs.digitalocean.com",
+    "devcenter.heroku.com",
+    "www.tencentcloud.com",
+    "help.ovhcloud.com",
+    "azure.github.io",
+    "microsoft.github.io",
+    "dragonflydb.io",
 ];
 
 /// Which texts are a page of the documentation, where a relative link leads nowhere.
@@ -278,7 +286,7 @@ fn labels(text: &str) -> Vec<String> {
 /// The questions of the design that are links: `[question?]`, without another label.
 fn questions(text: &str) -> Vec<String> {
     let parts = text.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
-    let is_alone = |rest: &str| !rest.is_empty() && !rest.starts_with('(');
+    let is_alone = |rest: &str| !rest.is_empty() && !rest.starts_with(['(', '[']);
     let parts = parts.filter(|(label, rest)| label.ends_with('?') && is_alone(rest));
     let labels = parts.map(|(label, _)| label);
     labels.map(|label| label.split_whitespace().collect::<Vec<_>>().join(" ")).collect()

@@ -54,7 +54,7 @@ fn no_text_formats_a_key() {
     for (path, line) in shown.iter().filter(|(_, line)| formats(line)) {
         assert!(path.ends_with("migrating.md"), "{path}: {line}");
     }
-    assert!(shown.iter().filter(|(_, line)| line.contains("lock_key!(")).count() >= 10);
+    assert!(shown.iter().filter(|(_, line)| line.contains("lock_key!(")).count() >= 5);
 }
 
 /// The lines of the examples, and those of the comments for users, with their files.
@@ -156,7 +156,7 @@ fn the_guide_advises_options_that_exist() {
             }
         }
     }
-    assert!(count > 30, "{count} options");
+    assert!(count > 20, "{count} options");
 }
 
 /// The compiler and the guide lead from another library's name to the same option.

@@ -45,7 +45,7 @@ struct Cell {
     code: i32,
 }
 
-/// The first row of the table has the commands, and its first column what is under the key.
+/// The first row of the table has the commands, and its first column what may be under the key.
 fn cells() -> Vec<Cell> {
     let readme = text("lockable-cli/README.md");
     let (_, table) = readme.split_once("\n| under the key is |").unwrap();
@@ -56,14 +56,29 @@ fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for row in rows.skip(1) {
         assert_eq!(row.len(), 1 + commands.len(), "{row:?}");
-        for (command, code) in commands.iter().zip(&row[1..]) {
-            let (state, command) = (row[0].to_owned(), command.trim_matches('`').to_owned());
-            let key = format!("k{}", cells.len());
-            cells.push(Cell { key, state, command, code: code.parse().unwrap() });
+        for state in row[0].split(", ") {
+            let listed = commands.iter().zip(&row[1..]);
+            let listed =
+                listed.map(|(command, code)| (command.trim_matches('`'), code.parse().unwrap()));
+            let ruled = ["show", "resume"].map(|command| (command, code_of(command, state)));
+            for (command, code) in listed.chain(ruled) {
+                let (key, state) = (format!("k{}", cells.len()), state.to_owned());
+                cells.push(Cell { key, state, command: command.to_owned(), code });
+            }
         }
     }
     assert_eq!(cells.len(), STATES * COMMANDS);
     cells
+}
+
+/// What the list of all codes says of the commands that are not in the table.
+fn code_of(command: &str, state: &str) -> i32 {
+    match (command, state) {
+        (_, "data that is no lock") => 2,
+        ("show", "nothing") => 3,
+        ("show", _) | ("resume", "a pause" | "a pause of all permits") => 0,
+        _ => 3,
+    }
 }
 
 impl Cell {

@@ -13,14 +13,6 @@ use trycmd::TestCases;
 use super::holders::incident;
 
 #[test]
-fn the_incident_of_the_readme_is_real() {
-    let server = Server::start();
-    let running = incident(&server);
-    compare("lockable-cli/README.md", &server);
-    drop(running);
-}
-
-#[test]
 fn the_incident_of_the_guide_is_real() {
     let server = Server::start();
     let running = incident(&server);

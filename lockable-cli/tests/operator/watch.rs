@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::holders::{incident, service};
+use super::names::text;
 use super::transcripts::pattern;
 use crate::program::{LIMIT, lockable, outcome, send};
 
@@ -336,12 +337,11 @@ fn a_terminal_without_colours_or_room_gets_none() {
 
 /// Goal: what the text shows of a terminal is a frame of one.
 #[test]
-fn the_watch_of_the_readme_is_real() {
+fn the_watch_of_the_guide_is_real() {
     let server = Server::start();
     let mut running = incident(&server);
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let (_, shown) = readme.split_once("$ lockable ls --watch\n").unwrap();
+    let page = text("lockable-runtime/guide/incident.md");
+    let (_, shown) = page.split_once("$ lockable ls --watch\n").unwrap();
     let (shown, _) = shown.split_once("```").unwrap();
     let mut terminal = Terminal::start(&server.url(), 24, "ls --watch=200ms", &[]);
     terminal.frame_with("2 locks at ");

@@ -11,15 +11,13 @@ use crate::args::table::{Read, TABLE};
 use crate::args::value::Key;
 use crate::key::KeyTemplate;
 
-/// Refuses a name that is no option, with what it was probably meant to be.
 pub(super) fn unknown(name: &Ident) -> Error {
     let hint = nearest(&name.to_string())
         .map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
     Error::new(name.span(), format!("unknown option `{name}`{hint}\n{}", options()))
 }
 
-/// Reads `id, order.line` of `key = "order:{}:{}", id, order.line`, which is how a formatting macro
-/// takes its arguments, and refuses it.
+/// Refuses `id, order.line` after `key = "order:{}:{}"`: arguments as a formatting macro takes them.
 pub(super) fn arguments_after_key(args: &LockArgs, input: ParseStream<'_>) -> Option<Error> {
     let Some(Key::Template(template, given)) = &args.key else { return None };
     let follows_key = args.given.last().is_some_and(|(name, _)| *name == "key") && given.is_empty();
@@ -45,7 +43,7 @@ pub(super) fn arguments_after_key(args: &LockArgs, input: ParseStream<'_>) -> Op
     Some(Error::new(first?, message))
 }
 
-/// An expression that can only be meant for a hole of the template, and what follows it.
+/// An expression that only a hole can take, and what follows it.
 fn argument<'a>(template: &KeyTemplate, input: ParseStream<'a>) -> Option<(Expr, ParseBuffer<'a>)> {
     let ahead = input.fork();
     let expr: Expr = ahead.parse().ok()?;
@@ -60,7 +58,7 @@ fn argument<'a>(template: &KeyTemplate, input: ParseStream<'a>) -> Option<(Expr,
     (is_whole && is_argument).then_some((expr, ahead))
 }
 
-/// Whether this is `renew` or the like, which can be complete without a value.
+/// Whether this option, as `renew`, can be complete without a value.
 fn is_whole_option(path: &Path) -> bool {
     let words = TABLE.iter().filter(|row| !matches!(row.read, Read::Value(_)));
     words.map(|row| row.name).any(|name| path.is_ident(name))
@@ -73,7 +71,6 @@ fn after_comma(input: ParseStream<'_>) -> ParseBuffer<'_> {
     ahead
 }
 
-/// The tokens between two places, as they were written.
 fn source_text(from: ParseStream<'_>, to: ParseStream<'_>) -> String {
     let all = from.cursor().token_stream().into_iter();
     let rest = to.cursor().token_stream().into_iter().count();
@@ -81,7 +78,6 @@ fn source_text(from: ParseStream<'_>, to: ParseStream<'_>) -> String {
     all.take(count).collect::<TokenStream>().to_string()
 }
 
-/// The help line that every unknown option ends with.
 pub(super) fn options() -> String {
     let names: Vec<_> = TABLE.iter().map(|row| format!("`{}`", row.name)).collect();
     format!("help: the options are {}", names.join(", "))
@@ -94,7 +90,6 @@ pub(super) fn nearest(written: &str) -> Option<&'static str> {
     foreign.map(|row| row.name).or_else(|| misspelt(&plain, TABLE.iter().map(|row| row.name)))
 }
 
-/// The name that was probably meant.
 pub(crate) fn misspelt<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let names = names.map(|name| (distance(written, &name.replace('_', "")), name));
     let near = names.filter(|(distance, name)| *distance <= name.len() / 3).min();

@@ -1,4 +1,4 @@
-//! How long the lock is held, and what happens when it is lost.
+//! The options for the lease.
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -9,7 +9,6 @@ use syn::{Error, Expr, Ident, Lit, Result, UnOp};
 use crate::args::value::visible;
 use crate::duration::{self, Flaw};
 
-/// The options that are about the lease.
 #[derive(Default)]
 pub(crate) struct LeaseArgs {
     pub(crate) expire: Option<WrittenDuration>,
@@ -25,21 +24,20 @@ pub(crate) enum WrittenDuration {
     Literal {
         ms: u64,
         place: Span,
-        /// The number as it is written, where it has no unit and is hardly meant as seconds.
+        /// A number without a unit that is hardly meant as seconds.
         likely_milliseconds: Option<u64>,
     },
     /// Known when the function is called.
     Expression(Expr),
 }
 
-/// What happens to a body whose lease is lost.
 pub(crate) enum OnLost {
-    /// The bare word, for its span.
+    /// For its span.
     Cancel(Ident),
     Finish,
 }
 
-/// A shorter lease would be over before its first command is answered.
+/// A shorter lease would be over before its first reply.
 const LEAST_EXPIRE_MS: u64 = 10;
 
 pub(super) fn expire(input: ParseStream<'_>) -> Result<WrittenDuration> {
@@ -69,7 +67,6 @@ pub(super) fn once(input: ParseStream<'_>) -> Result<WrittenDuration> {
     duration("once", unlimited, input)
 }
 
-/// One of two bare words.
 pub(super) fn on_lost(input: ParseStream<'_>) -> Result<OnLost> {
     let value = visible(input.parse()?);
     let word = match &value {
@@ -88,9 +85,8 @@ pub(super) fn on_lost(input: ParseStream<'_>) -> Result<OnLost> {
     }
 }
 
-/// Whole seconds, a text with units, or an expression that is a `Duration`.
-///
-/// A user who wrote zero, or less, wanted no limit: the message says how to get close to that.
+/// Whole seconds, a text with units, or an expression. Zero or less probably means no limit: the message says what
+/// comes close.
 pub(super) fn duration(
     name: &str,
     unlimited: &str,
@@ -133,7 +129,6 @@ fn literal_milliseconds(name: &str, literal: &Lit) -> Result<u64> {
     }
 }
 
-/// The number of a literal without a unit that is probably one of milliseconds.
 fn likely_milliseconds(literal: &Lit) -> Option<u64> {
     let Lit::Int(int) = literal else { return None };
     let digits = int.base10_digits();

@@ -1,4 +1,4 @@
-//! The options of one attribute as they were read.
+//! The options as they were read.
 
 use proc_macro2::Span;
 use syn::{Expr, ExprClosure, Ident, LitStr, Path};
@@ -8,7 +8,7 @@ use crate::args::permits::Permits;
 use crate::args::value::{Key, OnBusy};
 use crate::args::wait::WaitArgs;
 
-/// The options of one attribute, each at most once, each well-formed by itself.
+/// Each at most once, each well-formed by itself.
 #[derive(Default)]
 pub(crate) struct LockArgs {
     pub(crate) key: Option<Key>,
@@ -21,14 +21,13 @@ pub(crate) struct LockArgs {
     pub(crate) guard: Option<Ident>,
     pub(crate) locker: Option<Expr>,
     pub(crate) krate: Option<Path>,
-    /// The options by name, and where, as far as they were written at all; a refused value counts.
+    /// Everything that was written, also with a refused value.
     pub(super) given: Vec<(&'static str, Span)>,
-    /// The options whose names others have most likely been written for: what needs them is not a mistake too.
+    /// The options that unknown names probably mean: what needs them is no second mistake.
     pub(super) meant: Vec<&'static str>,
 }
 
 impl LockArgs {
-    /// Where the option was written, with whatever value.
     pub(crate) fn place_of(&self, name: &str) -> Option<Span> {
         self.given.iter().find(|(given, _)| *given == name).map(|(_, place)| *place)
     }

@@ -1,4 +1,4 @@
-//! How many holders a key has at a time.
+//! The option `permits`.
 
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
@@ -6,7 +6,6 @@ use syn::{Error, Expr, Lit, LitInt, Result};
 
 use crate::args::value::visible;
 
-/// A number of permits, of which a call is one, or which are all its own.
 pub(crate) struct Permits {
     pub(crate) count: Count,
     pub(crate) is_all: bool,
@@ -21,7 +20,7 @@ pub(crate) enum Count {
 /// As many as the runtime takes; more would make each request too long.
 const MOST: u32 = 64;
 
-/// A number or an expression, or `all` with one in parentheses.
+/// A number or an expression, alone or in `all(…)`.
 pub(super) fn permits(input: ParseStream<'_>) -> Result<Permits> {
     let value = visible(input.parse()?);
     let is_all = |value: &Expr| matches!(value, Expr::Path(path) if path.path.is_ident("all"));

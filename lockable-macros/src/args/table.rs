@@ -1,5 +1,4 @@
-//! The grammar: a row is a name, an example, what other libraries call it, and how its
-//! value is read.
+//! The grammar.
 
 use syn::Result;
 use syn::parse::ParseStream;
@@ -9,21 +8,19 @@ use crate::args::wait::Wait;
 use crate::args::{lease, permits, value, wait};
 use crate::mistakes::Mistakes;
 
-/// One option of the attribute.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) example: &'static str,
-    /// What the same thing is called elsewhere, in lower case and without underscores.
+    /// Names elsewhere, in lower case and without underscores.
     pub(super) elsewhere: &'static [&'static str],
     pub(super) read: Read,
 }
 
 pub(super) enum Read {
-    /// A name alone.
     Word(fn(&mut LockArgs)),
-    /// A name alone, or with `=` and what the second function reads.
+    /// A name alone, or with `=` and a value.
     WordOrValue(fn(&mut LockArgs), fn(&mut LockArgs, ParseStream<'_>) -> Result<()>),
-    /// A name, `=` and what this function reads.
+    /// A name, `=` and a value.
     Value(fn(&mut LockArgs, ParseStream<'_>, &mut Mistakes) -> Result<()>),
 }
 

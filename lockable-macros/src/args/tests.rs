@@ -5,7 +5,6 @@ use super::table::TABLE;
 use super::{Key, LockArgs, OnBusy, OnLost, Wait, WrittenDuration};
 use crate::mistakes::Mistakes;
 
-/// The arguments, and every mistake in full.
 fn parse(text: &str) -> (LockArgs, Vec<String>) {
     let tokens: TokenStream = text.parse().unwrap();
     let mut mistakes = Mistakes::default();
@@ -178,7 +177,7 @@ fn each_mistake_about_waiting_is_one_line() {
     ]);
 }
 
-/// Each text has one mistake, whose message starts with this line.
+/// Each text has one mistake, which starts with this line.
 fn assert_messages(cases: &[(&str, &str)]) {
     for (text, message) in cases {
         assert_eq!(first_lines(text), [*message], "{text:?}");

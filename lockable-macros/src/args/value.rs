@@ -1,4 +1,4 @@
-//! The values of the options, each read and refused by itself.
+//! The values of the options.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -14,19 +14,16 @@ use syn::{
 use crate::key::KeyTemplate;
 use crate::mistakes::Mistakes;
 
-/// Where the lock key comes from.
 pub(crate) enum Key {
     Template(KeyTemplate, Vec<KeyArgument>),
-    /// An expression that is a `LockKey`.
+    /// A `LockKey`.
     Value(Expr),
-    /// The templates of several locks.
     Templates(Vec<KeyTemplate>),
-    /// An expression that is several `LockKey`s.
+    /// Several `LockKey`s.
     Values(Expr),
 }
 
 impl Key {
-    /// The templates, each with its arguments.
     pub(crate) fn templates(&self) -> Vec<(&KeyTemplate, &[KeyArgument])> {
         match self {
             Self::Template(template, arguments) => vec![(template, arguments)],
@@ -37,20 +34,19 @@ impl Key {
         }
     }
 
-    /// Whether the function has several locks.
     pub(crate) fn is_several(&self) -> bool {
         matches!(self, Self::Templates(_) | Self::Values(_))
     }
 }
 
-/// An argument of `key("…", …)`.
+/// Of `key("…", …)`.
 pub(crate) struct KeyArgument {
     pub(crate) name: Option<Ident>,
     pub(crate) value: Expr,
 }
 
 pub(crate) enum OnBusy {
-    /// The bare word, for its span.
+    /// For its span.
     Skip(Ident),
     Value(Expr),
 }
@@ -70,7 +66,6 @@ impl Parse for KeyArgument {
     }
 }
 
-/// `key = "order:{id}"`, or an expression that is a `LockKey`.
 pub(super) fn key(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key> {
     match visible(input.parse()?) {
         Expr::Lit(lit) => match lit.lit {
@@ -86,10 +81,9 @@ pub(super) fn key(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key
     }
 }
 
-/// The most templates of one list; a value may be more keys.
+/// Of one list; a value may be more keys.
 const MOST_TEMPLATES: usize = 16;
 
-/// `keys = ["account:{from}", "account:{to}"]`, or an expression that is several `LockKey`s.
 pub(super) fn keys(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key> {
     match visible(input.parse()?) {
         Expr::Lit(lit) => Err(no_list(&lit)),
@@ -116,7 +110,7 @@ pub(super) fn keys(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Ke
     }
 }
 
-/// Whether this is `{"#id"}`, as annotations of other languages write a list.
+/// Whether this is `{"#id"}`, a list in annotations of other languages.
 fn is_text(block: &ExprBlock) -> bool {
     matches!(block.block.stmts.as_slice(), [Stmt::Expr(text, None)] if text_of(text).is_some())
 }
@@ -146,7 +140,6 @@ fn wrong_count(list: &ExprArray, count: usize) -> Error {
     Error::new(list.span(), message)
 }
 
-/// Templates beside values: blames the first value.
 fn mixed_list(elements: &[Expr]) -> Error {
     let other = elements.iter().find(|element| text_of(element).is_none());
     let message = "the templates of `keys` are string literals\n\
@@ -155,7 +148,7 @@ fn mixed_list(elements: &[Expr]) -> Error {
     Error::new(other.map_or_else(Span::call_site, Spanned::span), message)
 }
 
-/// `key("stock:{}", item.sku)`, from the parentheses on.
+/// Reads `key("stock:{}", item.sku)` from the parentheses on.
 pub(super) fn key_with_arguments(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key> {
     let content;
     let parentheses = parenthesized!(content in input);
@@ -169,7 +162,6 @@ pub(super) fn key_with_arguments(input: ParseStream<'_>, mistakes: &mut Mistakes
     key
 }
 
-/// A template and what fills its holes.
 pub(crate) fn template_and_arguments(
     content: ParseStream<'_>,
     mistakes: &mut Mistakes,
@@ -189,7 +181,6 @@ pub(crate) fn template_and_arguments(
     Ok(Key::Template(template, arguments.into_iter().collect()))
 }
 
-/// A string literal and nothing else.
 pub(super) fn text(input: ParseStream<'_>) -> Result<LitStr> {
     match visible(input.parse()?) {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
@@ -201,12 +192,10 @@ pub(super) fn text(input: ParseStream<'_>) -> Result<LitStr> {
     }
 }
 
-/// Whether a value follows, or what looks like the start of one.
 pub(super) fn follows(input: ParseStream<'_>) -> bool {
     input.peek(Token![=]) || input.peek(Token![:]) || input.peek(syn::token::Paren)
 }
 
-/// Nothing, after an option that is a bare word.
 pub(super) fn nothing(name: &Ident, input: ParseStream<'_>) -> Result<()> {
     if !follows(input) {
         return Ok(());
@@ -217,7 +206,6 @@ pub(super) fn nothing(name: &Ident, input: ParseStream<'_>) -> Result<()> {
     Err(Error::new_spanned(value, message))
 }
 
-/// The bare word `skip`, or an expression.
 pub(super) fn on_busy(input: ParseStream<'_>) -> Result<OnBusy> {
     match visible(input.parse()?) {
         Expr::Path(path) if path.path.is_ident("skip") => {
@@ -247,7 +235,6 @@ pub(super) fn on_error(input: ParseStream<'_>) -> Result<ExprClosure> {
     }
 }
 
-/// A name for the body to use.
 pub(super) fn guard(input: ParseStream<'_>) -> Result<Ident> {
     let value = visible(input.parse()?);
     let name = match &value {
@@ -260,7 +247,6 @@ pub(super) fn guard(input: ParseStream<'_>) -> Result<Ident> {
     })
 }
 
-/// A path without generic arguments.
 pub(super) fn path(input: ParseStream<'_>) -> Result<Path> {
     if input.peek(LitStr) {
         return Err(
@@ -270,7 +256,7 @@ pub(super) fn path(input: ParseStream<'_>) -> Result<Path> {
     input.call(Path::parse_mod_style)
 }
 
-/// The expression out of the invisible group that a `macro_rules!` fragment leaves around it.
+/// Removes the invisible group of a `macro_rules!` fragment.
 pub(super) fn visible(expr: Expr) -> Expr {
     match expr {
         Expr::Group(group) if group.attrs.is_empty() => visible(*group.expr),

@@ -1,4 +1,4 @@
-//! Whether and how a call waits for a lock that another holder has.
+//! The options for waiting.
 
 use proc_macro2::Span;
 use syn::parse::ParseStream;
@@ -8,7 +8,6 @@ use syn::{Error, Expr, ExprLit, Lit, LitBool, Result};
 use crate::args::lease::{WrittenDuration, duration};
 use crate::args::value::visible;
 
-/// The options that are about waiting.
 #[derive(Default)]
 pub(crate) struct WaitArgs {
     /// Absent for one try.
@@ -22,7 +21,6 @@ pub(crate) enum Wait {
     AtMost(WrittenDuration),
 }
 
-/// The limit after `wait =`.
 pub(super) fn limit(input: ParseStream<'_>) -> Result<Wait> {
     if let Some(error) = switch(input)? {
         return Err(error);
@@ -31,7 +29,7 @@ pub(super) fn limit(input: ParseStream<'_>) -> Result<Wait> {
     duration("wait", no_wait, input).map(Wait::AtMost)
 }
 
-/// Refuses `true` and `false`, and the words for no limit in quotes.
+/// Refuses `true`, `false` and quoted words for no limit.
 fn switch(input: ParseStream<'_>) -> Result<Option<Error>> {
     let ahead = input.fork();
     let value = visible(ahead.parse()?);
@@ -52,12 +50,10 @@ fn switch(input: ParseStream<'_>) -> Result<Option<Error>> {
     Ok(Some(Error::new(span, format!("`wait` is no switch\n{help}"))))
 }
 
-/// Whether a word says that there is no limit.
 pub(crate) fn means_forever(word: &str) -> bool {
     ["forever", "Forever", "infinite", "infinity", "unlimited", "always"].contains(&word)
 }
 
-/// The mistake of such a word.
 pub(crate) fn forever(word: &str, span: Span) -> Error {
     let help = "help: write `wait` alone to wait without a limit";
     Error::new(span, format!("`{word}` is no duration\n{help}"))

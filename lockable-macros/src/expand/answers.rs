@@ -1,4 +1,4 @@
-//! What a call gives back when its body did not run, or was stopped.
+//! What a call returns when its body did not run, or was stopped.
 
 use proc_macro2::TokenStream;
 use quote::quote_spanned;
@@ -8,8 +8,7 @@ use crate::args::{OnBusy, Wait};
 use crate::expand::tokens::{mixed, private_at, return_span, return_type};
 use crate::model::LockedFn;
 
-/// The arm for a lock that another holder has, where it differs from the other failures; a call
-/// that gave up waiting found it so too.
+/// The arm for a busy lock, where it differs from the other failures.
 ///
 /// See "Why does a reached wait limit count as busy?" in DESIGN.md.
 pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
@@ -35,7 +34,6 @@ fn is_never_busy(locked: &LockedFn) -> bool {
     matches!(locked.wait.wait, Some(Wait::Forever)) && locked.lease.once.is_none()
 }
 
-/// The value of a call that did not finish under its lock.
 pub(super) fn refused(locked: &LockedFn) -> TokenStream {
     match &locked.on_error {
         Some(closure) => answer(closure),
@@ -44,7 +42,7 @@ pub(super) fn refused(locked: &LockedFn) -> TokenStream {
     }
 }
 
-/// The body of `|err| expr`, in place: a call would leave the type of `err` to be inferred.
+/// Inlines `|err| expr`: a call would leave the type of `err` to be inferred.
 ///
 /// ```text
 /// Input:  |err| -> Reply { Reply::from(err) }
@@ -65,7 +63,7 @@ fn answer(closure: &ExprClosure) -> TokenStream {
     }
 }
 
-/// The return type's own answer, reported at the return type where it has none.
+/// The return type's own answer; an error points at the return type.
 fn refused_by(answers: &str, locked: &LockedFn) -> TokenStream {
     let private = private_at(return_span(locked));
     let ty = return_type(locked);

@@ -1,4 +1,4 @@
-//! The call of the runtime: the key and the options, as the user wrote them.
+//! The call of the runtime: the key and the options.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -12,7 +12,7 @@ use crate::key::{KeyTemplate, Source};
 use crate::model::LockedFn;
 use crate::names;
 
-/// The call with its key and options; everything the user wrote is evaluated here, once.
+/// Everything the user wrote is evaluated here, once.
 ///
 /// ```text
 /// Input:  key = "order:{id}", expire = 10
@@ -117,7 +117,6 @@ fn some(value: impl ToTokens) -> TokenStream {
     quote_spanned!(mixed()=> ::core::option::Option::Some(#value))
 }
 
-/// A number of permits.
 fn count(count: &Count) -> TokenStream {
     match count {
         Count::Expression(count) => converted(count, "IntoPermits", "into_permits"),
@@ -145,7 +144,7 @@ fn converted(value: &Expr, of: &str, into: &str) -> TokenStream {
     quote_spanned!(mixed()=> #private::#of::#into(#value))
 }
 
-/// The rendered key: the user's own literal, with every value escaped.
+/// Renders the key: the user's own literal, with every value escaped.
 ///
 /// ```text
 /// Input:  key("stock:{}:{region}", item.sku), where `region` is a parameter
@@ -175,7 +174,7 @@ pub(super) fn key(
     quote_spanned!(mixed()=> ::core::format_args!(#literal #(, #given)* #(, #captured)*))
 }
 
-/// The names in the template that are escaped by name, each with the value it names.
+/// The names in the template, with the value of each.
 pub(super) fn captured(
     template: &KeyTemplate,
     arguments: &[KeyArgument],
@@ -201,7 +200,6 @@ pub(super) fn captured(
     names.filter_map(|name| Some((name.to_owned(), value(name)?))).collect()
 }
 
-/// One value of the key, escaped.
 fn part(value: &impl ToTokens, delimiters: &str) -> TokenStream {
     let private = private_at(value.span());
     let reference = reference(value);
@@ -216,7 +214,7 @@ fn part(value: &impl ToTokens, delimiters: &str) -> TokenStream {
     part
 }
 
-/// `&value`, with parentheses where the value is more than one token.
+/// `&value`, with parentheses if it has several tokens.
 fn reference(value: &impl ToTokens) -> TokenStream {
     let span = mixed().located_at(value.span());
     let tokens = value.to_token_stream();
@@ -226,8 +224,6 @@ fn reference(value: &impl ToTokens) -> TokenStream {
     quote_spanned!(span=> &(#tokens))
 }
 
-/// Warns of what hardly does what was meant.
-///
 /// A macro on stable can warn only by using something that is deprecated.
 pub(super) fn warnings(locked: &LockedFn) -> TokenStream {
     let warnings = locked.warnings.iter().map(|warning| {

@@ -1,4 +1,4 @@
-//! What logs and metrics call the lock: constants, so that they are no secret and few.
+//! What logs and metrics call the lock: few constants, no secrets.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -8,17 +8,15 @@ use crate::expand::tokens::{mixed, private};
 use crate::model::LockedFn;
 use crate::names;
 
-/// How much of an expression is shown, in characters.
+/// In characters.
 const LONGEST: usize = 80;
 
-/// The template as it is written, or all templates, or the expression; and the function's path.
+/// The template, all templates or the expression, and the function's path; in a block that hides the name.
 ///
 /// ```text
 /// Input:  key = "order:{id}", of `fn settle`
 /// Output: { static LABEL: Label = Label::new("order:{id}", concat!(module_path!(), "::settle")); &LABEL }
 /// ```
-///
-/// In a block of its own: the user's code does not see the name.
 pub(super) fn label(locked: &LockedFn) -> TokenStream {
     let private = private();
     let lock = match &locked.key {
@@ -41,8 +39,7 @@ pub(super) fn label(locked: &LockedFn) -> TokenStream {
     }
 }
 
-/// An expression in one line. With spaces only where they are needed, because those that were written are not
-/// known to every compiler.
+/// Writes an expression in one line, with spaces only where needed: not every compiler knows those that were written.
 fn written(tokens: TokenStream) -> String {
     let mut text = String::new();
     for token in tokens {

@@ -1,4 +1,4 @@
-//! `lock_key!`: one key by itself, rendered as the attribute renders its own.
+//! `lock_key!`: one key, rendered as by the attribute.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -61,7 +61,7 @@ fn expanded(read: &Key) -> Option<TokenStream> {
     })
 }
 
-/// The messages are the attribute's, which calls this form `key(..)`.
+/// Calls the attribute's form `key(..)` by this macro's name.
 fn in_own_words(mistakes: &Error) -> Error {
     let own =
         |error: Error| Error::new(error.span(), error.to_string().replace("`key(", "`lock_key!("));

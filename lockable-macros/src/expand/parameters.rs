@@ -14,9 +14,8 @@ use crate::names;
 
 /// Moves parameters into the body whole, so that they are dropped before the lock is released.
 ///
-/// Left alone, the closure would take only the fields that the body mentions, and nothing of a
-/// `_permit`. The order is that of an `async fn`, which drops the last parameter first. A
-/// parameter that is mentioned nowhere is left out: rustc reports it as unused.
+/// Otherwise the closure would take only the fields that the body mentions, and no `_permit`. The order is that of an
+/// `async fn`, which drops the last parameter first. What is mentioned nowhere is left out, so that rustc reports it.
 pub(super) fn moved_parameters(locked: &LockedFn) -> TokenStream {
     let sig = &locked.target.sig;
     let mentioned = mentioned(locked);
@@ -46,8 +45,8 @@ pub(super) fn moved_parameters(locked: &LockedFn) -> TokenStream {
     }
 }
 
-/// The names that the body mentions, and those in the key's template: both are used, so that to
-/// mention them once more hides no warning. An argument of the key may have been moved into it.
+/// The names in the body and in the key's template: both are used, so that to mention them again hides no warning. An
+/// argument of the key may have been moved into it.
 fn mentioned(locked: &LockedFn) -> BTreeMap<String, Span> {
     let mut mentioned = BTreeMap::new();
     names::mentioned_in(locked.target.body.clone(), &mut mentioned);

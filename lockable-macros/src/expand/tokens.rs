@@ -1,4 +1,4 @@
-//! What every part of an expansion is made of: spans, the runtime's path, the return type.
+//! Spans, the runtime's path, and the return type.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -8,12 +8,11 @@ use syn::{Ident, Path, ReturnType, Type};
 use crate::model::{FnKind, LockedFn};
 use crate::output;
 
-/// Whether this is `!`, which only a signature may name.
 pub(super) fn is_never(ty: &Type) -> bool {
     matches!(ty, Type::Never(_))
 }
 
-/// What a call returns: the return type, or the output of the boxed future.
+/// The return type, or the output of the boxed future.
 pub(super) fn return_type(locked: &LockedFn) -> Type {
     match &locked.kind {
         FnKind::Async | FnKind::Sync => output::written_inside(&locked.target.sig.output),
@@ -21,7 +20,7 @@ pub(super) fn return_type(locked: &LockedFn) -> Type {
     }
 }
 
-/// That type, or the function's name where there is none.
+/// That type, or the function's name without one.
 pub(super) fn return_span(locked: &LockedFn) -> Span {
     match (&locked.kind, &locked.target.sig.output) {
         (FnKind::Boxed(output), _) => output.span(),
@@ -36,9 +35,7 @@ pub(super) fn braced(tokens: TokenStream, span: Span) -> TokenTree {
     TokenTree::Group(group)
 }
 
-/// Imports the runtime's door for expansions, at the attribute.
-///
-/// A crate that cannot be found is so reported once, and there.
+/// Imports what expansions use, at the attribute, where a missing crate is then reported once.
 ///
 /// ```text
 /// Output: use ::lockable_runtime::__private as __lockable;
@@ -50,17 +47,17 @@ pub(super) fn import(krate: Option<&Path>) -> TokenStream {
     quote_spanned!(mixed()=> use #runtime::__private as #door;)
 }
 
-/// Names the door that [`import`] imports.
+/// The name that [`import`] imports.
 pub(super) fn private() -> Ident {
     private_at(Span::call_site())
 }
 
-/// As [`private`], but for names whose errors belong to something the user wrote.
+/// For names whose errors belong to what the user wrote.
 pub(super) fn private_at(place: Span) -> Ident {
     Ident::new("__lockable", mixed().located_at(place))
 }
 
-/// The hygiene of our own names: they neither hide the user's nor are seen by them.
+/// Our names neither hide the user's nor are seen by them.
 pub(super) fn mixed() -> Span {
     Span::mixed_site()
 }

@@ -6,19 +6,18 @@ use syn::LitStr;
 
 use crate::key::pieces::{Piece, Source, holes};
 
-/// A name in a template that compiles, and makes another key than the one that was meant.
+/// A name in a template that compiles, but makes another key than was meant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MissedHole {
-    /// `"order:{{id}}"`: braces in the key itself.
+    /// `"order:{{id}}"`
     Braces(String),
-    /// `"order:${id}"` or `"order:#{id}"`: a sign in the key, as another language writes a hole.
+    /// `"order:${id}"` or `"order:#{id}"`, as other languages write a hole.
     Sign(char, String),
-    /// `"order:id"`: a word of a template that has no hole at all.
+    /// `"order:id"`, without any hole.
     Word(String),
 }
 
 impl MissedHole {
-    /// What the key contains in place of the value, if this name is a parameter's.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Braces(name) | Self::Sign(_, name) | Self::Word(name) => name,
@@ -34,7 +33,6 @@ impl MissedHole {
         }
     }
 
-    /// What the key has now, and what to write instead.
     pub(crate) fn note(&self, literal: &LitStr) -> String {
         let literal = literal.token();
         match self {
@@ -55,7 +53,6 @@ impl MissedHole {
     }
 }
 
-/// Everything in a template that is a missed hole if its name is a parameter's, each once.
 pub(super) fn missed_holes(pieces: &[Piece]) -> BTreeSet<MissedHole> {
     let braces = pieces.iter().flat_map(Piece::in_braces);
     let braces: BTreeSet<&str> = braces.filter(|name| !is_hole(pieces, name)).collect();
@@ -77,7 +74,6 @@ fn signs(pieces: &[Piece]) -> impl Iterator<Item = MissedHole> {
     })
 }
 
-/// The words of a template that is text and nothing else.
 fn words(pieces: &[Piece]) -> impl Iterator<Item = &str> {
     let text = match pieces {
         [Piece::Text(text)] => text.as_str(),

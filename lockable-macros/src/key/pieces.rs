@@ -1,22 +1,20 @@
 //! A template taken apart as `format_args!` does it: literal texts and holes.
 
-/// Which value fills a hole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// `{}` or `{0}`: an argument by its place.
+    /// `{}` or `{0}`.
     Place(usize),
-    /// `{id}`: an argument, a parameter or a constant by its name.
+    /// `{id}`.
     Name(String),
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hole {
     pub(super) source: Source,
-    /// The first character after the hole, when another hole follows.
+    /// The character after the hole, if another hole follows.
     pub(super) delimiter: Option<char>,
 }
 
-/// A part of a template: what is between braces, or what is outside of them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
@@ -36,7 +34,6 @@ impl Piece {
         }
     }
 
-    /// Literal braces come from `{{` and `}}` only.
     pub(super) fn in_braces(&self) -> impl Iterator<Item = &str> {
         let text = match self {
             Self::Text(text) => text.as_str(),
@@ -87,7 +84,7 @@ fn hole(inside: &str) -> Option<Piece> {
     Some(Piece::Hole { argument: argument.trim().to_owned(), spec: spec.map(str::to_owned) })
 }
 
-/// The holes whose sources are known, with the character that must end each value.
+/// The holes, with the character that must end each value.
 pub(super) fn holes(pieces: &[Piece]) -> Vec<Hole> {
     let mut next_place = 0..;
     let mut holes = Vec::new();
@@ -109,10 +106,10 @@ pub(super) fn holes(pieces: &[Piece]) -> Vec<Hole> {
     holes
 }
 
-/// Whether `format_args!` takes this as the name of an argument or of something in scope.
+/// Whether `format_args!` takes this as a name.
 ///
-/// By its letters, because to ask the compiler costs more than all the rest of a template; what is
-/// no name all the same, `format_args!` reports.
+/// By its letters: to ask the compiler costs more than the rest of a template, and `format_args!` reports what is no
+/// name.
 pub(super) fn is_name(text: &str) -> bool {
     let starts_well = text.starts_with(|c: char| c == '_' || c.is_alphabetic());
     starts_well && text != "_" && text.chars().all(|c| c == '_' || c.is_alphanumeric())

@@ -6,7 +6,6 @@ use syn::LitStr;
 use super::{KeyTemplate, MissedHole, Piece, Source, split};
 use crate::mistakes::Mistakes;
 
-/// The template, and the first line of every mistake.
 fn parse(text: &str) -> (KeyTemplate, Vec<String>) {
     let mut mistakes = Mistakes::default();
     let template = KeyTemplate::parse(LitStr::new(text, Span::call_site()), &mut mistakes);
@@ -90,9 +89,8 @@ fn a_key_that_must_be_too_long_is_refused() {
     assert!(refuses(&"k".repeat(1020), Some("shop:")));
 }
 
-/// Goal: different values never give the same key. Method: every template of up to three holes over
-/// a few texts, filled with every short value over an alphabet that has all the special characters;
-/// the escaping is written here again, from its description.
+/// Goal: different values never give the same key. Method: every template of up to three holes over a few texts, filled
+/// with every short value over the special characters; the escaping is written here again, from its description.
 #[test]
 fn different_values_give_different_keys() {
     let texts = [":", "-", "x", "}}{{", "a:"];
@@ -146,7 +144,6 @@ fn escaped(value: &str, delimiters: &str) -> String {
     value.chars().map(escape).collect()
 }
 
-/// Every text of up to six characters over the ones that mean something.
 #[test]
 fn splitting_loses_nothing() {
     let mut texts = vec![String::new()];
@@ -171,7 +168,6 @@ fn written(piece: &Piece) -> String {
     }
 }
 
-/// The missed holes of a template where every name is a parameter's.
 fn missed(text: &str) -> Vec<MissedHole> {
     parse(text).0.missed_holes(|_| true).cloned().collect()
 }

@@ -13,9 +13,7 @@ use crate::model::FnKind;
 use crate::names;
 use crate::target::Target;
 
-/// Refuses a hole that is no parameter, and names those there are.
-///
-/// What is written in capitals is a constant, which rustc looks for.
+/// Refuses a hole that is no parameter. rustc looks for a name in capitals, which is a constant.
 pub(super) fn check(
     template: &KeyTemplate,
     arguments: &[KeyArgument],
@@ -43,7 +41,7 @@ pub(super) fn check(
     }
 }
 
-/// Everything that a hole may name, but for constants.
+/// Everything that a hole may name, except constants.
 fn known(target: &Target) -> Vec<String> {
     let receiver = target.sig.receiver().map(|_| "self".to_owned());
     let bound = names::bound_by(&target.sig).into_iter().map(|bound| names::unraw(bound.ident));
@@ -68,8 +66,7 @@ fn no_parameter(name: &str, known: &[String], target: &Target) -> String {
 
 /// Refuses a key that names what only the body of a boxed future destructures.
 ///
-/// `#[async_trait]` calls such a parameter `__arg1`, and takes it apart inside the future, where the
-/// lock is held already.
+/// `#[async_trait]` calls such a parameter `__arg1`, and destructures it inside the future, under the lock.
 fn check_destructured(
     template: &KeyTemplate,
     arguments: &[KeyArgument],

@@ -1,4 +1,4 @@
-//! The prefix beside the key that it is put before.
+//! The prefix of the key.
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -25,12 +25,12 @@ pub(super) fn check(args: &LockArgs, sig: &Signature, mistakes: &mut Mistakes) {
     }
 }
 
-/// What is between braces and names a parameter: every call would share one lock.
+/// A parameter in braces: every call would share one lock.
 struct Hole {
-    /// Where its `{` is in the prefix.
+    /// Where its `{` is.
     at: usize,
     value: String,
-    /// The parameter, which begins the value.
+    /// The start of the value.
     parameter: String,
 }
 
@@ -52,7 +52,6 @@ fn hole(prefix: &str, sig: &Signature) -> Option<Hole> {
     })
 }
 
-/// Suggests the arguments with the hole in the key, and how a hash tag can have that name.
 fn help(prefix: &str, hole: &Hole, key: Option<&Key>) -> String {
     let (before, from) = prefix.split_at_checked(hole.at).unwrap_or((prefix, ""));
     let after = from.split_once('}').map_or("", |(_, after)| after);
@@ -89,9 +88,7 @@ fn written(argument: &KeyArgument) -> String {
     argument.name.as_ref().map_or_else(|| value.clone(), |name| format!("{name} = {value}"))
 }
 
-/// Where braces are that make no hash tag, whatever values the key has, and whose they are.
-///
-/// The values have none, because they are escaped.
+/// Finds braces that make no hash tag. The values have none, because they are escaped.
 fn unsound_braces(prefix: &LitStr, text: &str, key: Option<&Key>) -> Option<(Span, &'static str)> {
     let whole = |rest: &str| format!("{text}{rest}");
     let is_unsound_with = |template: &KeyTemplate| {
@@ -110,7 +107,7 @@ fn unsound_braces(prefix: &LitStr, text: &str, key: Option<&Key>) -> Option<(Spa
     is_unsound.then_some(blamed)
 }
 
-/// As the runtime has it: a key has no braces, or text between its first `{` and the next `}`.
+/// As the runtime has it: no braces, or text between the first `{` and the next `}`.
 fn has_sound_braces(text: &str) -> bool {
     match text.split_once('{') {
         None => !text.contains('}'),

@@ -5,7 +5,6 @@ use crate::args::LockArgs;
 use crate::mistakes::Mistakes;
 use crate::target::Target;
 
-/// Every mistake of a function and its arguments, in full.
 fn mistakes(args: &str, item: &str) -> Vec<String> {
     let item: TokenStream = item.parse().unwrap();
     let mut mistakes = Mistakes::default();

@@ -4,34 +4,31 @@
 //! conditions for SQL, and lists [what fencing does not
 //! promise](crate::guide::limits#what-fencing-does-not-promise).
 
-/// The script around the user's.
 const FENCE: &str = include_str!("../../scripts/fence.lua");
 
 /// Wraps a Lua script for Redis, so that it runs only for the newest fencing token seen.
 ///
-/// The result is one script for `EVAL`, `EVALSHA` or a client's own type for scripts, and so one atomic step. It
-/// takes:
+/// The result is one script for `EVAL`, `EVALSHA` or a client's own type for scripts, and so one atomic step. `body` is
+/// a whole script without a `#!` line; error messages of Redis have its line numbers. The result takes:
 ///
-/// - `KEYS[1]`: the record of the newest token seen. It is a key of your choice, the same for every script that
-///   writes these data; in a cluster, with their hash tag.
+/// - `KEYS[1]`: the record of the newest token seen. It is a key of your choice, the same for every script that writes
+///   these data; in a cluster, with their hash tag.
 /// - `ARGV[1]`: the [`FencingToken`](crate::FencingToken) of the caller, in decimal digits.
 /// - the keys and arguments of `body`, after these two. In `body` they are `KEYS` and `ARGV` from 1 on.
 ///
 /// # Guarantees
 /// - If the token is older than the record, nothing is written, and the error reply has the code `FENCED` and names
 ///   both tokens.
-/// - Otherwise the record becomes the token, `body` runs, and the reply is what it returns. No digit gets lost,
-///   however large the number is.
-/// - If the token is missing or not a number, or if the record is something else, nothing is written, and the reply
-///   is an error.
+/// - Otherwise the record becomes the token, `body` runs, and the reply is what it returns. No digit gets lost, however
+///   large the number is.
+/// - If the token is missing or not a number, or if the record is something else, nothing is written, and the reply is
+///   an error.
 /// - The record is written before `body` runs. If a command of `body` fails, the record stays, and so does all that
 ///   `body` has written: Redis rolls nothing back, and an older holder must not overwrite it.
 ///
 /// # What this does not guarantee
 /// The record has no expiry. If it is deleted, evicted or lost with its server, the next token makes a new record,
 /// however old that token is.
-///
-/// `body` is a whole script without a `#!` line. The line numbers in Redis' error messages are those of `body`.
 ///
 /// # Examples
 /// ```

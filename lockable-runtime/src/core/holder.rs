@@ -11,8 +11,8 @@ use crate::core::types::redact::DisplayKey;
 
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) or a listing found it.
 ///
-/// It never shows the owner token, because that is enough to release the lock. It has no fencing token either:
-/// fence counters belong to hash slots, and the server does not know a holder's token.
+/// It shows no owner token, because that is enough to release the lock, and no fencing token, because the server does
+/// not know a holder's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     id: HolderId,
@@ -30,19 +30,18 @@ pub struct Holder {
 pub enum HolderKind {
     /// A holder that excludes all others.
     Exclusive,
-    /// A lock without a holder: it was released, and stays taken until its `min_hold` is over.
+    /// A lock without a holder: it was released, and its `min_hold` keeps it taken.
     KeptByMinHold,
-    /// A lock without a holder: a `once` call ended well, and until the end of its period no other one runs.
+    /// A lock without a holder: a `once` call ended well, and no other one runs until the end of its period.
     Done,
-    /// A lock that is on its way from one process to another: a [`Ticket`](crate::Ticket) has it, until it is redeemed or
-    /// its time is over.
+    /// A lock on its way to another process: a [`Ticket`](crate::Ticket) has it, until it is redeemed or its time is
+    /// over.
     Ticket,
     /// A lock without a holder: an operator keeps it taken for a time, so that nothing runs under it.
     Paused,
-    /// A value that another library wrote; it keeps the lock taken all the same.
+    /// A value that another library wrote, which keeps the lock taken.
     Foreign,
-    /// Data of another type, which is no lock: calls for the lock fail with
-    /// [`WrongType`](crate::LockErrorKind::WrongType).
+    /// Data that is no lock: calls for the lock fail with [`WrongType`](crate::LockErrorKind::WrongType).
     NoLock,
 }
 
@@ -69,32 +68,28 @@ impl HeldSince {
 impl Holder {
     /// Returns the [request id](crate::RequestId) under which the lock was acquired, if it has one.
     ///
-    /// It is `None` for a lock that was acquired outside of any request, or by another library. It may be a
-    /// client's text: escape it before a terminal or a page shows it.
+    /// It may be a client's text: escape it before a terminal or a page shows it.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         self.request_id.as_deref()
     }
 
-    /// Returns why the lock is [paused](HolderKind::Paused), as the operator wrote it; empty if that was nothing, and
-    /// `None` if the lock is not paused.
+    /// Returns why the lock is [paused](HolderKind::Paused), as the operator wrote it; `None` if the lock is not
+    /// paused.
     ///
-    /// It is one line of at most 200 characters, without control characters.
+    /// It is one line of at most 200 characters, without control characters, and may be empty.
     #[must_use]
     pub fn pause_reason(&self) -> Option<&str> {
         self.pause.as_ref().map(Pause::reason)
     }
 
-    /// Returns how long the lock lasts by the backend's clock; `None` if it has no end.
-    ///
-    /// A lock without an end is one of another program. A lock that was released before its `min_hold` was over has
-    /// its last holder until then.
+    /// Returns how long the lock lasts by the backend's clock; `None` for another program's lock without an end.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         self.remaining
     }
 
-    /// Returns the id of this hold, which is the same as long as the same acquisition has the lock.
+    /// Returns the id of this hold, by which an operator names it.
     #[cfg(feature = "admin")]
     #[must_use]
     pub fn id(&self) -> HolderId {
@@ -107,8 +102,7 @@ impl Holder {
         self.kind
     }
 
-    /// Returns the start of the hold, by the clock of the holder's process; `None` if it is unknown, as for another
-    /// library's lock.
+    /// Returns the start of the hold, by the clock of the holder's process; `None` if it is unknown.
     ///
     /// Calls of one process may pass a lock on: the start stays the same until the lock leaves the process.
     #[must_use]
@@ -116,7 +110,8 @@ impl Holder {
         self.held_since
     }
 
-    /// Returns the process that has the lock; `None` if it is unknown, and of a ticket or a pause, which no process has.
+    /// Returns the process that has the lock, or had it last if its `min_hold` or `once` keeps it taken; `None` if that
+    /// is unknown, and for a ticket or a pause.
     ///
     /// [`Admin::processes`](crate::admin::Admin::processes) shows where it runs, if it is connected.
     #[cfg(feature = "admin")]
@@ -173,7 +168,7 @@ impl Holder {
         Self::written(&held.owner, held.remaining)
     }
 
-    /// What a listing has seen; no owner is data of another type.
+    /// What a listing has seen; without an owner it is data of another type.
     pub(crate) fn seen(owner: Option<&LockValue>, remaining: Option<Duration>) -> Self {
         if let Some(owner) = owner {
             return Self::written(owner, remaining);

@@ -1,5 +1,5 @@
-//! The local permits of a process: as many calls as a key has permits ask and hold at a time, and the others wait for those
-//! without a request.
+//! The local permits of a process: for each key that has permits, as many calls as it has permits send requests and
+//! hold at a time, and the other calls wait for these without a request.
 //!
 //! See "How are `permits` made of plain locks?" in DESIGN.md.
 
@@ -16,14 +16,13 @@ use crate::core::process::mutex::Mutex;
 use crate::core::types::key::LockKey;
 use crate::core::types::permit::PermitsKey;
 
-/// The local permits of each key that calls of this process want permits of.
 #[derive(Default)]
 pub(crate) struct AllLocalPermits(Mutex<HashMap<LockKey, Weak<LocalPermits>>>);
 
-/// The local permits of one key. Calls with unlike numbers of permits share them.
+/// The local permits of one key. Calls with different numbers of permits share them.
 pub(crate) struct LocalPermits {
     numbers: Mutex<Numbers>,
-    /// As many as numbers are free. Calls that wait get them in the order in which they came.
+    /// As many as numbers are free. Waiting calls get them in the order of arrival.
     entrance: Semaphore,
 }
 
@@ -35,10 +34,8 @@ struct Numbers {
     stays: u64,
 }
 
-/// A local permit that a call has.
 struct Stay {
     id: u64,
-    /// How long its lease lasts; none while it has none.
     rest: Option<Rest>,
 }
 
@@ -99,7 +96,6 @@ impl LocalPermits {
         }
     }
 
-    /// A local permit that is free, and that no call waits for.
     pub(crate) fn try_enter(self: &Arc<Self>) -> Option<Occupied> {
         if self.entrance.available_permits() == 0 {
             self.leave_at_the_end();
@@ -117,7 +113,8 @@ impl LocalPermits {
         Some(Occupied { local_permits: Arc::clone(self), number, id })
     }
 
-    /// Frees the local permits of calls whose lease is over, even if they go on without it; returns when the next may be.
+    /// Frees the local permits of calls whose lease is over, even if they continue without it; returns when the next
+    /// may be.
     fn leave_at_the_end(&self) -> Duration {
         let (mut over, mut next) = (Vec::new(), LOOK);
         for (number, stay) in &self.numbers.lock().taken {
@@ -148,7 +145,6 @@ impl LocalPermits {
 }
 
 impl Occupied {
-    /// The call has a lease that lasts for so long.
     pub(crate) fn lasts(&self, rest: Rest) {
         if let Some(stay) = self.local_permits.numbers.lock().taken.get_mut(&self.number) {
             stay.rest = Some(rest);
@@ -162,7 +158,7 @@ impl Drop for Occupied {
     }
 }
 
-/// How often a call that waits looks for a lease that is over: one that has been granted meanwhile may be short.
+/// How often a waiting call checks for a lease that is over: one that was granted meanwhile may be short.
 const LOOK: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,8 +1,5 @@
-//! The kinds of findings.
-
 use std::fmt;
 
-/// Makes the enum, with the stable text and the usual advice of each code.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal: $advice:literal,)*) => {
         /// The kind of a finding; the text of each is stable, for scripts and dashboards.

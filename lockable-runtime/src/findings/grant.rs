@@ -2,20 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a finding says is to be granted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AclGrant {
     pub(crate) user: String,
-    /// The rules, each a word.
     pub(crate) rules: String,
-    /// Names the rules that may be missing too, and are needed, each a word.
+    /// Rules that may be missing too.
     pub(crate) besides: String,
     /// What follows without it; empty where the finding has words of its own.
     pub(crate) effect: String,
 }
 
 impl AclGrant {
-    /// What several findings with the same effect say together.
     pub(crate) fn message<'a>(&self, all: impl Iterator<Item = &'a Self>) -> String {
         let Self { user, effect, .. } = self;
         let rules = sorted(all.map(|grant| &*grant.rules));
@@ -24,7 +21,7 @@ impl AclGrant {
     }
 }
 
-/// For each user, the line that grants all of it.
+/// One line for each user, which grants all of it.
 pub(crate) fn lines<'a>(grants: impl Iterator<Item = &'a AclGrant>) -> Vec<String> {
     let mut users = BTreeMap::<_, Vec<_>>::new();
     for grant in grants {
@@ -37,7 +34,6 @@ pub(crate) fn lines<'a>(grants: impl Iterator<Item = &'a AclGrant>) -> Vec<Strin
     users.into_iter().map(line).collect()
 }
 
-/// Each word once, in the order of the documented lines: keys, channels, commands.
 fn sorted<'a>(rules: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let rules: BTreeSet<_> = rules.flat_map(str::split_whitespace).collect();
     let mut rules: Vec<_> = rules.into_iter().collect();

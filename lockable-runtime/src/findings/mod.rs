@@ -1,4 +1,4 @@
-//! What a handshake, a probe or a check finds wrong, each with a code, a severity and advice.
+//! Findings of handshakes, probes and checks, each with a code, a severity and advice.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,7 +20,6 @@ pub struct Finding {
     pub(crate) address: Option<String>,
     pub(crate) message: Cow<'static, str>,
     pub(crate) advice: Advice,
-    /// Where rights are missing.
     pub(crate) grant: Option<Box<AclGrant>>,
 }
 
@@ -37,7 +36,6 @@ pub enum Severity {
 }
 
 impl Finding {
-    /// With the usual advice for its code.
     pub(crate) fn new(
         severity: Severity,
         code: Code,
@@ -52,7 +50,6 @@ impl Finding {
         Self { severity, code, subject, address, message, advice, grant }
     }
 
-    /// With the rights that are missing.
     pub(crate) fn granting(mut self, user: &str, rules: &str, effect: &str) -> Self {
         let user = user.to_owned();
         let rules = rules.to_owned();
@@ -61,7 +58,6 @@ impl Finding {
         self
     }
 
-    /// With rights that may be missing too.
     pub(crate) fn granting_besides(mut self, rules: &str) -> Self {
         if let Some(grant) = &mut self.grant {
             rules.clone_into(&mut grant.besides);
@@ -117,17 +113,15 @@ impl Finding {
         self.code
     }
 
-    /// Returns the subject, if the code alone does not say it: an ACL rule such as `+set`, `~disLock:*` or
-    /// `&lockable:*`, a setting, or an operation.
+    /// Returns the subject, such as an ACL rule (`+set`, `~disLock:*`), a setting or an operation.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
     }
 
-    /// Returns the address of the server with this finding, as `host:port`: a Sentinel, the primary that Sentinels
-    /// name, or a node of a cluster.
+    /// Returns the address of the server with this finding, as `host:port`.
     ///
-    /// It is `None` if the finding is about all of them, and if the URL names one server alone.
+    /// It is `None` if the finding is about all servers, or the URL names only one.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()

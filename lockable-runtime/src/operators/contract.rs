@@ -20,14 +20,14 @@ use crate::core::types::owner::LockValue;
 #[cfg(feature = "redis")]
 use crate::redis::Redis;
 
-/// What a check finds, on its way.
 pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
 
-/// The store of all locks, as operators see it; waits for no lock.
+/// The store of all locks, as operators see it; no method waits for a lock.
 ///
 /// # Contract
-/// - Replies need no limit of the caller's, but for those to `send` and `force`: each part of one has its own.
-/// - Only `force`, `send` and `advance` change anything. No other client waits for more than one short command at a time.
+/// - Only replies to `send` and `force` need a limit of the caller's; any other has its own.
+/// - Only `force`, `send` and `advance` change anything. No other client waits for more than one short command at a
+///   time.
 /// - A message is about one owner token: no other hold of the same lock is touched. It may be lost, and may come twice.
 ///
 /// # Cancel safety
@@ -37,32 +37,26 @@ pub(crate) trait Operations: Send + Sync {
     /// is on one of them at least.
     fn sweep(&self, selection: Selection) -> Reply<Page>;
 
-    /// What is under one key, if there is anything.
     fn look(&self, key: LockKey) -> Reply<Option<Seen>>;
 
-    /// Who waits for a lock, the next one first.
     fn queue(&self, key: LockKey) -> Reply<Vec<Queued>>;
 
-    /// Receives a value whenever a lock or its queue may have changed since the value before, or since this; closed when
-    /// nothing is reported any more. `None` where the store reports none, at all or to this user.
-    ///
-    /// A report is a hint, and there are at most twenty in a second.
+    /// Receives a hint whenever a lock or its queue may have changed, at most twenty in a second; closed when nothing
+    /// is reported any more. `None` if the store reports none to this user.
     fn changes(&self, _key: LockKey) -> Reply<Option<watch::Receiver<()>>> {
         Box::pin(ready(Ok(None)))
     }
 
-    /// The connections of processes that lock; one process may have several.
     fn clients(&self) -> Reply<Vec<LockerConnection>>;
 
     /// How far the clock of the store is from this process's; `None` where both have the same.
     fn clock_difference(&self) -> Reply<Option<Duration>>;
 
-    /// About how many keys a listing goes through.
     fn size(&self) -> Reply<u64>;
 
     /// Sends a message to the process that has the lock.
     ///
-    /// See "How does a revoke request reach its holder by pub/sub?" in DESIGN.md.
+    /// See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
     fn send(&self, revocation: Revocation) -> Reply<Audience>;
 
     /// Moves the queue entries of a process to the front of a queue; says whether it has any there. In memory all are of
@@ -97,61 +91,50 @@ pub(crate) fn operations(context: &BackendContext) -> Result<Arc<dyn Operations>
     Err(LockError::new(LockErrorKind::NotConfigured, message))
 }
 
-/// A part of a listing.
 pub(crate) struct Page {
     pub(crate) seen: Vec<Seen>,
-    /// About how many keys of any kind were scanned for it.
     pub(crate) scanned: u64,
-    /// Why a server is missing of which there are several.
+    /// Why one of several servers is missing.
     pub(crate) fault: Option<Fault>,
-    /// Asks for the next one; `None` at the end.
+    /// Requests the next page; `None` at the end.
     pub(crate) rest: Option<Rest>,
 }
 
 pub(crate) type Rest = Box<dyn FnOnce() -> Reply<Page> + Send>;
 
-/// What is under a key.
 #[derive(Clone)]
 pub(crate) struct Seen {
     pub(crate) key: LockKey,
     /// What the holder wrote; `None` for data of another type, which are no lock.
     pub(crate) owner: Option<LockValue>,
-    /// How long it lasts; `None` is without an end.
     pub(crate) remaining: Option<Duration>,
     /// How many wait; a look at one lock counts the entries of the queue, whether anyone listens or not.
     pub(crate) queued: usize,
 }
 
-/// A place in a queue.
 pub(crate) struct Queued {
-    /// Its owner token.
     pub(crate) owner: String,
-    /// Whether a message would reach its process; `None` where that is unknown.
     pub(crate) is_listening: Option<bool>,
 }
 
 impl Queued {
-    /// Whether it may be granted the lock; all may where the server does not say who listens.
+    /// Whether it may be granted the lock; so may all if it is unknown who listens.
     pub(crate) fn waits(&self) -> bool {
         self.is_listening != Some(false)
     }
 }
 
-/// A connection of a process that locks.
 #[derive(Clone)]
 pub(crate) struct LockerConnection {
     pub(crate) name: ClientName,
-    /// Where it comes from; `None` in memory.
     pub(crate) address: Option<String>,
     pub(crate) age: Duration,
 }
 
-/// Who has heard a message, as far as the backend knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     /// The process listens; whether it has that lock is not known.
     Listens,
-    /// No process listens to it.
     Silence,
     /// A node of a cluster does not know who listens at the others.
     Unknown,

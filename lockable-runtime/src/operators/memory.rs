@@ -1,5 +1,3 @@
-//! What operators need of a store in memory.
-
 use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +50,6 @@ impl Operations for Arc<Memory> {
         })
     }
 
-    /// This process, which alone can have the store.
     fn clients(&self) -> Reply<Vec<LockerConnection>> {
         let age = tokio_time().since(self.born);
         let name = ClientName::current(self.service.as_deref());

@@ -1,14 +1,14 @@
-//! Which keys a listing is about: those of a locker's prefix whose names have a form.
+//! Which keys a listing is about.
 
 use crate::core::naming::namespace::Namespace;
 
 /// The keys of locks with a prefix, and a glob for the rest of their names.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
-    /// The glob for whole keys: that of a server.
+    /// A glob for whole keys, for the server.
     pattern: String,
     namespace: Namespace,
-    /// How long the prefix is, with which alone no lock is called.
+    /// A key of this length has only the prefix, and is no lock.
     prefix_len: usize,
 }
 
@@ -25,7 +25,6 @@ impl Selection {
         Self { pattern, namespace: namespace.clone(), prefix_len: prefix.len() }
     }
 
-    /// As servers read it.
     pub(crate) fn pattern(&self) -> &str {
         &self.pattern
     }
@@ -35,13 +34,12 @@ impl Selection {
         key.len() > self.prefix_len && !self.namespace.is_companion(key)
     }
 
-    /// Whether it is selected.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.may_be_lock(key) && matches(self.pattern.as_bytes(), key.as_bytes())
     }
 }
 
-/// Whether a key has the form of a glob, as a Redis server decides that.
+/// Whether a key matches a glob, as a Redis server decides that.
 fn matches(mut pattern: &[u8], mut key: &[u8]) -> bool {
     // Where the last `*` was: what is behind it, and the key from there on.
     let mut star: Option<(&[u8], &[u8])> = None;
@@ -64,7 +62,7 @@ fn matches(mut pattern: &[u8], mut key: &[u8]) -> bool {
     }
 }
 
-/// The rest of the pattern, where its first part takes this byte.
+/// The rest of the pattern, if its first part matches this byte.
 fn one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     match pattern {
         [b'?', rest @ ..] => Some(rest),
@@ -78,8 +76,8 @@ fn one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     }
 }
 
-/// Whether a class such as `a-z]` or `^abc]` takes the byte, and what is behind it. One that is not closed ends with
-/// the pattern.
+/// Whether a class such as `a-z]` or `^abc]` matches the byte, and what is behind it. An unclosed class ends with the
+/// pattern.
 fn class_takes(class: &[u8], byte: u8) -> (bool, &[u8]) {
     let (is_negated, mut class) = match class {
         [b'^', rest @ ..] => (true, rest),

@@ -1,4 +1,4 @@
-//! The serialized forms of the report of a check and of its findings. Written by hand, as those of keys and tokens.
+//! The JSON of a check's report and of its findings.
 
 use serde_core::ser::{Serialize, SerializeStruct, Serializer};
 

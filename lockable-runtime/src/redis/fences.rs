@@ -1,4 +1,4 @@
-//! Which fence counters this connection has seeded, so that acquiring need only count them up.
+//! The fence counters that this connection has seeded, so that acquiring only has to count them up.
 //!
 //! See "When does a connection trust a fence counter?" in DESIGN.md.
 
@@ -11,27 +11,26 @@ use crate::core::process::clock::Moment;
 use crate::core::types::options::{FENCE_LIFE, Ttl};
 use crate::core::types::slot::{COUNT, SLOTS, Slot};
 
-/// All is forgotten after this long: a fence counter lives for ten minutes at least, and the server's clock
-/// may be the faster one.
+/// When all is forgotten: a fence counter lives for at least ten minutes, and the server's clock may be faster.
 const REMEMBERED_FOR: Duration = Duration::from_secs(594);
 
-/// How many counters one script seeds besides the one that it counts up.
+/// How many other counters one script seeds.
 const OTHERS: usize = 63;
 
-/// How many bits of a word are the count: as many as the scripts compute with exactly.
+/// How many bits of a word are the count: as many as scripts compute exactly.
 const COUNT_BITS: u32 = 53;
 const HIGHEST_COUNT: u64 = (1 << COUNT_BITS) - 1;
 
-/// The fence counters that one connection seeded lately, and the highest count that it has seen of each.
+/// The fence counters that one connection seeded lately, with the highest count seen of each.
 ///
-/// Those of other connections do not count: their server may have been another one, or have lost the latest
-/// grants since. The memory may be wrong, because a fence counter can be deleted, and a proxy can lead an
-/// open connection to another server. Both show at the next count, unless that is higher all the same.
+/// Those of other connections do not count: their server may have been another, or have lost its latest grants since.
+/// The memory may be wrong, because a fence counter can be deleted, and a proxy can move an open connection to another
+/// server. Both show at the next count, unless that is higher all the same.
 pub(crate) struct FenceCounters {
-    /// A word for each slot, 128 KiB in all, made at the first seed: the highest count, and above that the
-    /// [class](class) of the counter's life; zero where this connection did not seed it.
+    /// A word for each slot, 128 KiB in all, made at the first seed: the highest count, and above it the [class](class)
+    /// of the counter's life; zero if not seeded here.
     words: OnceLock<Box<[AtomicU64]>>,
-    /// The first slot whose counter was not yet to be seeded together with another one.
+    /// The first slot whose counter has not been seeded together with another.
     next: AtomicU16,
     /// Since when this remembers, in nanoseconds since boot.
     since: AtomicU64,
@@ -40,21 +39,20 @@ pub(crate) struct FenceCounters {
     all_lost: LostCounters,
 }
 
-/// How many fence counters the connections of one locker have found lost. A server that lost one may have
-/// lost all, so every connection forgets what it has seeded.
+/// How many fence counters a locker's connections have found lost. A server that lost one may have lost all, so every
+/// connection forgets its seeds.
 #[derive(Clone, Default)]
 pub(crate) struct LostCounters(Arc<AtomicU64>);
 
-/// What a connection knows of a fence counter that it has seeded.
+/// A fence counter that a connection has seeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SeededFence {
-    /// The highest count that had been seen when a request was about to be sent.
+    /// The highest count seen before the request was sent.
     highest: u64,
 }
 
 impl SeededFence {
-    /// Whether the count of a request that was sent then is that of another counter: a new one, or one that
-    /// missed grants.
+    /// Whether the count of a request sent then is that of another counter: a new one, or one that missed grants.
     ///
     /// See "Can fencing tokens repeat behind a proxy after a failover?" in DESIGN.md for what this misses.
     pub(crate) fn is_lost(self, count: u64) -> bool {
@@ -69,7 +67,7 @@ impl FenceCounters {
         Self { words: OnceLock::new(), next, since, lost, all_lost }
     }
 
-    /// The fence counter of a slot, if this connection has seeded it for leases that long.
+    /// The slot's fence counter, if this connection has seeded it for leases that long.
     pub(crate) fn seeded(&self, slot: Slot, ttl: Ttl, now: Moment) -> Option<SeededFence> {
         self.forget_when_due(now);
         let word = self.words.get()?.get(slot.index())?.load(Ordering::Acquire);
@@ -77,9 +75,8 @@ impl FenceCounters {
         is_enough.then_some(SeededFence { highest: word & HIGHEST_COUNT })
     }
 
-    /// The slots whose counters are to be seeded together with that of `own`: each slot once, also if many calls seed at
-    /// the same time. None with the first one, because many processes lock a single key, or for so long a lease that the
-    /// counters are not noted.
+    /// The slots to seed together with `own`: each slot once, even if many calls seed at once. None with the first
+    /// seed, because many processes lock a single key, or for a lease so long that counters are not noted.
     ///
     /// See "Which fence counters does one script seed?" in DESIGN.md.
     pub(crate) fn others(&self, own: Slot, ttl: Ttl) -> Vec<Slot> {
@@ -96,12 +93,11 @@ impl FenceCounters {
         offered.ok().map(Slot::new)
     }
 
-    /// Seeds one by one, until all is forgotten.
     pub(crate) fn seed_alone(&self) {
         self.next.store(COUNT, Ordering::Release);
     }
 
-    /// A request that was sent then has seeded the fence counter with that token.
+    /// A request sent then has seeded the fence counter with that token.
     pub(crate) fn seed(&self, slot: Slot, ttl: Ttl, sent: Moment, token: u64) {
         let is_forgotten = sent.as_nanos() < self.since.load(Ordering::Acquire);
         if let Some(class) = class(ttl).filter(|_| !is_forgotten) {
@@ -110,20 +106,19 @@ impl FenceCounters {
         }
     }
 
-    /// A fence counter was found lost.
     pub(crate) fn lose(&self, now: Moment) {
         self.all_lost.0.fetch_add(1, Ordering::AcqRel);
         self.forget_when_due(now);
     }
 
-    /// A fence counter has come to this count.
+    /// A fence counter has reached this count.
     pub(crate) fn note(&self, slot: Slot, count: u64) {
         let words = self.words.get().map_or(&[][..], |words| words);
         // What was forgotten meanwhile stays forgotten.
         note(words, slot, |class| (class > 0).then_some(class), count);
     }
 
-    /// The counter of this slot may be another one now.
+    /// The counter of this slot may be another now.
     pub(crate) fn forget(&self, slot: Slot) {
         if let Some(word) = self.words.get().and_then(|words| words.get(slot.index())) {
             word.store(0, Ordering::Release);
@@ -152,14 +147,14 @@ impl LostCounters {
     }
 }
 
-/// How many times the shortest life a fence counter lives that is seeded for such a lease; none for so long a
-/// life that a word cannot hold it, which is seeded at every grant.
+/// The life of a counter that is seeded for such a lease, in multiples of the shortest; `None` if a word cannot hold
+/// it: then it is seeded at every grant.
 fn class(ttl: Ttl) -> Option<u64> {
     let class = u64::try_from(ttl.fence_life().as_millis() / u128::from(FENCE_LIFE));
     class.ok().filter(|class| *class <= u64::MAX >> COUNT_BITS)
 }
 
-/// Notes a count of a slot if it is the highest, with the class of life that follows from the former one.
+/// Notes a slot's count if it is the highest, and its class, which follows from the former one.
 fn note(words: &[AtomicU64], slot: Slot, class: impl Fn(u64) -> Option<u64>, count: u64) {
     let Some(word) = words.get(slot.index()) else { return };
     let noted = |word: u64| {
@@ -190,7 +185,6 @@ mod tests {
         Slot::of(&LockKey::from_static("order:7"))
     }
 
-    /// A memory that has seeded one counter with the token 1 000, at the moment 1 000.
     fn seeded() -> FenceCounters {
         let fences = FenceCounters::new(LostCounters::default());
         assert_eq!(fences.seeded(slot(), ttl(10), at(1_000)), None);
@@ -257,7 +251,7 @@ mod tests {
         assert_eq!(fences.others(slot(), ttl(10)).len(), OTHERS);
     }
 
-    /// Until all is forgotten because of the time.
+    /// Until all is forgotten after a time.
     #[test]
     fn after_a_loss_counters_are_seeded_one_by_one() {
         let fences = seeded();

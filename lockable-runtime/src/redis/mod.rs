@@ -1,5 +1,3 @@
-//! Locks in Redis: the servers, and what runs on them.
-
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -38,20 +36,19 @@ pub(crate) use self::route::{Before, sure};
 #[cfg(test)]
 pub(crate) use self::topology::latest_releases::LatestReleases;
 
-/// Redis or Valkey: a server at one address, the primary that Sentinels name, or a cluster.
+/// Redis or Valkey: one server, the primary that Sentinels name, or a cluster.
 #[derive(Clone)]
 pub(crate) struct Redis {
     pub(crate) router: Router,
 }
 
 impl Redis {
-    /// Whether URLs with this scheme are of Redis or Valkey.
     pub(crate) fn has_scheme(scheme: &str) -> bool {
         is_scheme(scheme)
     }
 
     /// # Errors
-    /// When the URL is not one of a Redis server.
+    /// When the URL is invalid.
     pub(crate) fn open(settings: &Settings) -> Result<Self, LockError> {
         let background = background().map_err(|error| {
             LockError::new(LockErrorKind::Unavailable, format!("no background thread: {error}"))
@@ -61,7 +58,7 @@ impl Redis {
         Ok(this)
     }
 
-    /// Follows the primary that Sentinels name, where they do.
+    /// Follows the primary that Sentinels name, if they do.
     fn follow(&self) {
         let Some(mut changes) = self.topology().elections() else { return };
         let topology = Arc::downgrade(self.topology());
@@ -78,8 +75,7 @@ impl Redis {
         &self.router.topology
     }
 
-    /// Connects the background to the new primary, before renewals need that, and ends once more what has ended last,
-    /// because the new primary may not know that.
+    /// Connects to the new primary before renewals need that, and repeats the latest releases, which it may not know.
     async fn move_in(self) {
         let Some(latest) = &self.topology().latest_releases else { return };
         // A fault shows at the first release, and in the next request.
@@ -101,7 +97,7 @@ impl Redis {
         running.join_all().await;
     }
 
-    /// Releases the attempt once more, and takes it out of the queue.
+    /// Repeats the attempt's release and its withdrawal from the queue.
     fn end_again(&self, attempt: Arc<Attempt>) -> Reply<()> {
         let (released, left) =
             (self.release(Arc::clone(&attempt)), self.leave(Arc::clone(&attempt)));
@@ -112,7 +108,7 @@ impl Redis {
     }
 }
 
-/// How many releases are repeated at a time: a few batches, so that other calls come between.
+/// How many releases are repeated at once: a few batches, so that other calls come between.
 const MAX_REPEATED_AT_ONCE: usize = 128;
 
 impl Environment for Redis {
@@ -137,7 +133,7 @@ impl Environment for Redis {
         drop(self.topology().opener.timers.spawn(task));
     }
 
-    /// The background runtime, which runs while the caller's is blocked, and after it ended.
+    /// The background runtime, which runs while the caller's is blocked and after it has ended.
     fn renewal_runtime(&self, _: bool) -> Handle {
         self.topology().opener.timers.clone()
     }

@@ -4,7 +4,7 @@ use crate::core::types::options::Ttl;
 
 mod replies;
 
-/// glibc's allocator has such a block at hand; a larger one takes it a thousand instructions.
+/// glibc's allocator has such a block at hand; a larger one costs a thousand instructions.
 const AT_HAND: usize = 1_032;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The verbs of a lock in Redis, each as one request and, while its slot moves key by key, in parts.
+//! The verbs of a lock in Redis, each as one request, or in parts while its slot moves key by key.
 
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ impl Backend for Redis {
 }
 
 impl Redis {
-    /// The grant, once it counts, for as long as the epoch lasts in which it was made.
+    /// The grant, once it is confirmed, valid during the epoch in which it was made.
     async fn confirmed(
         &self,
         attempt: Arc<Attempt>,
@@ -147,7 +147,7 @@ impl Redis {
         Ok(grant.of_epoch(epoch))
     }
 
-    /// A release was answered, or a withdrawal.
+    /// Notes a release or a withdrawal that the server has answered.
     fn ended(&self, attempt: Arc<Attempt>, found: Release) {
         if let (Release::Released, Some(latest)) = (found, &self.topology().latest_releases) {
             latest.add(attempt, boot_time());
@@ -180,8 +180,7 @@ impl Request for AcquireVerb<'_> {
     }
 }
 
-/// The permits that an attempt may have, in their order, but first the one that it has: a request that is repeated may
-/// have been granted one already.
+/// The permits that an attempt may have, its own first: a repeated request may have been granted one already.
 async fn own_first(router: &Router, attempt: &Attempt) -> Result<Vec<Arc<Attempt>>, Failed> {
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for permit in attempt.permits() {
@@ -219,13 +218,12 @@ impl Request for ReleaseOne<'_> {
     }
 }
 
-/// Ends whatever an attempt has been granted of which no answer says which permit it is.
+/// Ends any permit of the attempt: no reply said which it was granted.
 async fn release_any(connection: &Connection, asker: Asker<'_>) -> Result<Release, Failed> {
     let had = connection.run(asker.leave(&connection.names)).await?;
     Ok(if had { Release::Released } else { Release::Absent })
 }
 
-/// A release that queues another attempt of this process.
 struct ReleaseTo<'a> {
     router: &'a Router,
     attempt: &'a Attempt,
@@ -244,13 +242,13 @@ impl Request for ReleaseTo<'_> {
         Ok((found, handed.map(|fence| Grant::answered(next, fence, sent))))
     }
 
-    /// The next attempt waits in no queue, and tries again within a second.
+    /// The next attempt is not queued, and tries again within a second.
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<Self::Found, Failed> {
         Ok((router.release_in_parts(self.attempt).await?, None))
     }
 }
 
-/// Acquires the lock when the attempt's turn has come, or queues the attempt.
+/// Acquires the lock if the attempt's turn has come, or queues the attempt.
 struct Enqueue<'a> {
     router: &'a Router,
     attempt: &'a Arc<Attempt>,
@@ -346,7 +344,7 @@ impl Request for Transfer<'_> {
     }
 }
 
-/// Whether anything is under one of these keys, which are in one slot.
+/// Whether any of these keys, all in one slot, exists.
 struct AnyTaken<'a>(&'a [LockKey]);
 
 impl Request for AnyTaken<'_> {

@@ -25,8 +25,7 @@ use crate::core::types::slot::Slot;
 use crate::core::types::ticket::Ticket;
 use crate::open::open;
 
-/// The verbs of the backend at a URL, as one process has them, to be compared with those of another
-/// backend.
+/// The verbs of the backend at a URL, as one process has them; compared between backends.
 pub struct Verbs {
     backend: Arc<dyn Backend>,
     origin: Origin,
@@ -137,7 +136,7 @@ impl Verbs {
         Ok(Self { backend, origin: Origin::draw()?, listener: None })
     }
 
-    /// An acquisition of this process, for a request where there is one; it was not asked for yet.
+    /// An acquisition of this process that is not requested yet.
     ///
     /// # Errors
     /// When the key or the lease is invalid.
@@ -150,7 +149,7 @@ impl Verbs {
         self.released_by(ReleasedBy::Script, key, ttl, identity)
     }
 
-    /// As [`attempt`](Self::attempt), but for a single try, which its holder may release by a command of the server.
+    /// As [`attempt`](Self::attempt), but for a single try, which one command may release.
     ///
     /// # Errors
     /// When the key or the lease is invalid.
@@ -163,7 +162,7 @@ impl Verbs {
         self.released_by(ReleasedBy::Command, key, ttl, identity)
     }
 
-    /// As [`attempt`](Self::attempt), but for a call that wants any permit of the key, which has `permits` of them.
+    /// As [`attempt`](Self::attempt), but for any of the key's `permits` permits.
     ///
     /// # Errors
     /// When the key or the lease is invalid.
@@ -198,7 +197,7 @@ impl Verbs {
         Ok(VerbAttempt(Arc::new(Attempt::owned(key, ttl, owner))))
     }
 
-    /// What the clock shows by which leases are measured here, since its own start.
+    /// What the clock shows that measures leases here, since its start.
     #[must_use]
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.backend.now().as_nanos())
@@ -215,7 +214,7 @@ impl Verbs {
         }
     }
 
-    /// Renews for that long, or only looks; gives one outcome for each.
+    /// Renews for that long, or only checks; returns an outcome for each.
     ///
     /// # Errors
     /// The backend's, or when a lease is invalid.
@@ -226,7 +225,7 @@ impl Verbs {
         self.renew_each(batch).await?.into_iter().collect()
     }
 
-    /// As [`renew`](Self::renew), but gives each renewal a fault of its own.
+    /// As [`renew`](Self::renew), but with a fault for each renewal.
     ///
     /// # Errors
     /// The backend's, or when a lease is invalid.
@@ -244,8 +243,7 @@ impl Verbs {
         Ok(outcomes.into_iter().map(|outcome| outcome.map_err(Fault::into_error)).collect())
     }
 
-    /// Releases all of them, and leaves each lock taken for that long; each is asked for before any is
-    /// answered. One without a minimum hold may be batched.
+    /// Releases all at once, and leaves each lock taken for that long. One without a minimum hold may be batched.
     ///
     /// # Errors
     /// The backend's.
@@ -267,8 +265,8 @@ impl Verbs {
         Ok(outcomes)
     }
 
-    /// Releases, and leaves the lock taken for that long; queues the next attempt, where there is one, and
-    /// gives the grant when that one's turn has come.
+    /// Releases, and leaves the lock taken for that long; queues `next`, if given, and returns its grant if its turn
+    /// has come.
     ///
     /// # Errors
     /// The backend's.

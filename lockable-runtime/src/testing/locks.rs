@@ -25,13 +25,11 @@ use crate::core::types::reporting::Reporting;
 
 /// A locker for one test, on an empty store in memory, with control over its locks.
 ///
-/// [`scope`](TestLocks::scope) puts it in place of the process-wide locker, so that the decorated functions under
-/// test use it unchanged. Every method works at once, on any thread, in and outside of a runtime, and none waits
-/// for time to pass.
+/// [`scope`](TestLocks::scope) puts it in place of the process-wide locker, so that the decorated functions under test
+/// use it unchanged. Every method works at once, on any thread, with or without a runtime.
 ///
-/// A key is a rendered key template without the prefix: `"order:7"` is the lock of
-/// `#[distributed_lock(key = "order:{id}")]`. For functions with the option `prefix` use
-/// [`with_prefix`](TestLocks::with_prefix).
+/// A key is a rendered key template without the prefix: `"order:7"` is the lock of `#[distributed_lock(key =
+/// "order:{id}")]`. For functions with the option `prefix` use [`with_prefix`](TestLocks::with_prefix).
 ///
 /// Cheap to clone; clones share the same locks.
 ///
@@ -99,9 +97,8 @@ impl TestLocks {
         &self.locker
     }
 
-    /// Runs a future with this locker in place of the process-wide one.
-    ///
-    /// For spawned tasks, see [`scope`](crate::testing::scope).
+    /// Runs a future with this locker in place of the process-wide one; for spawned tasks, see
+    /// [`scope`](crate::testing::scope).
     ///
     /// # Cancel safety
     /// As that of the future.
@@ -128,8 +125,8 @@ impl TestLocks {
 
     /// Lets other holders have `count` permits of the key until the returned values are dropped.
     ///
-    /// They have the first ones, `{key}#1` and so on. Those are the names for the other methods, too, as in
-    /// `locks.lose("{export}#1")`; the calls of all permits are counted for `{key}`.
+    /// They have the first ones, `{key}#1` and so on, which the other methods take, too, as in
+    /// `locks.lose("{export}#1")`. Calls are counted for `{key}`.
     ///
     /// # Panics
     /// When one of these permits has a holder already, or a key cannot have this number of permits.
@@ -172,7 +169,7 @@ impl TestLocks {
         OtherHolder { memory, attempt: Arc::clone(attempt) }
     }
 
-    /// Makes the run of this lock done, as a call with `once` does that ended well, without a time limit.
+    /// Makes the run of this lock done, as a successful call with `once` does, without a time limit.
     ///
     /// Calls with `once` return [`is_done`](LockError::is_done), and others find the lock busy.
     /// [`lose`](TestLocks::lose) makes it free again.
@@ -189,10 +186,9 @@ impl TestLocks {
         drop(held);
     }
 
-    /// Makes the next acquisition of this lock fail, as it does when the server is unavailable.
+    /// Makes the next acquisition of this lock return [`is_unavailable`](LockError::is_unavailable), without a request.
     ///
-    /// That acquisition sends no request, and returns [`is_unavailable`](LockError::is_unavailable). Each further
-    /// call of this method before that makes one more acquisition fail.
+    /// Each further call before that makes one more acquisition fail.
     ///
     /// # What this does not guarantee
     /// A call with `wait` that finds other waiters joins the queue behind them, and acquires nothing itself.
@@ -206,10 +202,10 @@ impl TestLocks {
         self.staged.fail_next_of_any();
     }
 
-    /// Takes the lock away from its holder, as a server does that loses its data.
+    /// Takes the lock away from its holder, as a server that loses its data.
     ///
-    /// When this returns, the holder has noticed, and the first waiter has the lock. An async body is not polled
-    /// again, and its call returns [`is_lost`](LockError::is_lost). In a sync body, or in code under a guard,
+    /// When this returns, the holder has noticed, and the first waiter has the lock. An async body is not polled again,
+    /// and its call returns [`is_lost`](LockError::is_lost). In a sync body, or in code under a guard,
     /// [`is_held`](crate::Lease::is_held) is false.
     ///
     /// # Panics

@@ -1,8 +1,6 @@
-//! Tests of decorated functions, without a server: a store for each test, and the rare cases made
-//! easy.
+//! Tests of decorated functions without a server, each on its own store.
 //!
-//! [Testing](crate::guide::testing) in the guide has an example for each case: a busy lock, a server
-//! that does not answer, a lost lock, paused time, sync functions and spawned tasks. The first of them:
+//! [Testing](crate::guide::testing) in the guide has an example for each case. The first of them:
 //!
 //! ```
 //! # mod tokio { pub use ::tokio::*; pub use ::tokio::main as test; }

@@ -1,4 +1,4 @@
-//! What a test has staged for the locks of one locker: acquisitions that fail, and counts.
+//! The acquisitions that a test lets fail, and the counts of a locker's calls.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ pub(super) struct Staged(Mutex<StagedState>);
 
 #[derive(Default)]
 struct StagedState {
-    /// How many of the next acquisitions fail, of one key and of any.
+    /// How many of the next acquisitions fail.
     failing: HashMap<LockKey, usize>,
     failing_of_any: usize,
     counts: HashMap<LockKey, Counts>,
@@ -48,7 +48,7 @@ impl Staged {
 }
 
 impl StagedState {
-    /// Whether this acquisition is one of those that fail; then there is one less.
+    /// Whether this acquisition fails; if so, one less will.
     fn fails(&mut self, key: &LockKey) -> bool {
         let of_key = self.failing.get_mut(key).filter(|left| **left > 0);
         let left = of_key.unwrap_or(&mut self.failing_of_any);

@@ -1,5 +1,6 @@
-//! Building every test, which is when clippy looks at the code: see "Why does `clippy-driver` compile the tests?" in
-//! DESIGN.md.
+//! Building every test, which is when clippy looks at the code.
+//!
+//! See "Why do the test binaries run side by side, compiled by `clippy-driver`?" in DESIGN.md.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that a fresh machine needs, the checks, and every test.
 //!
-//! The test binaries run side by side: see "Why do the test binaries run side by side?" in DESIGN.md.
+//! See "Why do the test binaries run side by side, compiled by `clippy-driver`?" in DESIGN.md.
 
 pub(crate) mod build;
 mod patience;

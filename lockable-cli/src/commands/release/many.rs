@@ -1,6 +1,6 @@
 //! Many locks at once: nothing is sent before it was shown what would be.
 //!
-//! See "How does `release` end many holds, and none that came later?" in DESIGN.md.
+//! See "What overlaps after `force_release`?" in DESIGN.md.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! `--watch`: looks again and again, and shows what is different.
 //!
-//! See "What does a watch cost the server?" in DESIGN.md.
+//! See "How does a listing or a watch spare the server (`SCAN`)?" in DESIGN.md.
 
 mod history;
 mod listing;

@@ -26,22 +26,19 @@ use crate::core::types::ticket::Ticket;
 use crate::core::types::token::Prefix;
 use crate::core::waiters::{Entry, LastReply, Lines, Turn};
 
-/// What all calls of one locker acquire with.
 pub(crate) struct Acquirer {
     pub(crate) context: Arc<BackendContext>,
     pub(crate) gate: Gate,
     releaser: Arc<Releaser>,
     pub(super) waiters: Arc<Lines>,
     pub(super) warners: Warners,
-    /// What the owner tokens of single tries begin with.
     pub(super) local_permits: AllLocalPermits,
     prefix: Prefix,
 }
 
-/// What a try found.
 pub(super) enum TryReply {
     Granted(LockGuard),
-    /// Another holder has the lock. The entry is still that of a call that asks.
+    /// Another holder has the lock. The entry is still that of a call that tries.
     Busy(Busy, Entry),
 }
 
@@ -57,12 +54,10 @@ impl Acquirer {
         Ok(Arc::new(Self { context, gate, releaser, waiters, warners, local_permits, prefix }))
     }
 
-    /// The leases of this lock that are held, or whose loss was not found yet.
     pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
         self.waiters.leases(key)
     }
 
-    /// How many calls wait for this lock.
     pub(crate) fn waiting(&self, key: &LockKey) -> usize {
         self.waiters.waiting(key)
     }
@@ -72,20 +67,18 @@ impl Acquirer {
         self.releaser.settled(key).await;
     }
 
-    /// How many calls ask for this lock.
     #[cfg(test)]
     pub(crate) fn trying(&self, key: &LockKey) -> usize {
         self.waiters.trying(key)
     }
 
-    /// How many releases, and places in queues that are given up, wait in the background.
     #[cfg(test)]
     pub(crate) fn open_work(&self) -> usize {
         self.releaser.open_work()
     }
 
     /// # Errors
-    /// When a test has staged that the acquisition which begins now fails.
+    /// When a test has staged that this acquisition fails.
     pub(super) fn staged(&self, key: &LockKey) -> Result<(), LockError> {
         let Some(fault) = self.context.staged_fault(key) else { return Ok(()) };
         self.context.count(key, Outcome::Failed);
@@ -141,8 +134,8 @@ impl Acquirer {
         }
     }
 
-    /// What a call that is not granted found. A call without `once` that finds a lock done is most likely one of an older
-    /// version of the program, and logs until when that lasts.
+    /// The outcome of a call that is not granted. A call without `once` that finds a lock done is most likely one of an
+    /// older version of the program, and logs until when that lasts.
     async fn busy(&self, key: LockKey, obstacle: Option<Arc<Held>>, options: &Options) -> Busy {
         let busy = Busy::new(key, obstacle, &self.context.reporting);
         if !busy.is_done() {
@@ -188,7 +181,7 @@ impl Acquirer {
         }
     }
 
-    /// A lock is left taken by the script.
+    /// Only the script can leave a lock taken.
     fn released_by(&self, options: &Options) -> ReleasedBy {
         let may_stay_taken = options.min_hold.is_some() || options.once.is_some();
         if may_stay_taken || options.permits != Permits::OneLock {
@@ -197,7 +190,6 @@ impl Acquirer {
         self.context.backend.released_by()
     }
 
-    /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.
     fn granted(
         &self,
         grant: &Grant,
@@ -217,7 +209,6 @@ impl Acquirer {
         Err(error)
     }
 
-    /// The guard of a grant, in which the entry of its call is that of a holder from now on.
     pub(super) fn guard(
         &self,
         lease: Lease,
@@ -241,7 +232,6 @@ const OVER: &str = "the ticket was not redeemed, because its lock is free: the t
 
 const LOOK: &str = "acquire the lock by its key, and look whether the work is done";
 
-/// A request. What it may grant is released where the caller leaves.
 struct RunningTry<'a> {
     acquirer: &'a Acquirer,
     attempt: &'a Arc<Attempt>,
@@ -255,7 +245,6 @@ impl<'a> RunningTry<'a> {
         Self { acquirer, attempt, query }
     }
 
-    /// For the lock that a ticket has.
     fn of_ticket(acquirer: &'a Acquirer, ticket: &Ticket, attempt: &'a Arc<Attempt>) -> Self {
         let context = &acquirer.context;
         let fencing_token = ticket.fencing_token();

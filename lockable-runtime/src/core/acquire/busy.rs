@@ -1,4 +1,4 @@
-//! What a call found that was not granted its lock.
+//! The outcome of a call that was not granted its lock.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::core::types::owner::Held;
 use crate::core::types::redact::DisplayKey;
 use crate::core::types::reporting::Reporting;
 
-/// Whose lock was busy, and what has it where that is known to be no holder.
+/// Whose lock was busy, and what has it if that is known to be no holder.
 pub(crate) struct Busy {
     pub(super) key: LockKey,
     pub(super) obstacle: Option<Box<Holder>>,
@@ -24,17 +24,15 @@ impl Busy {
         Self { key, obstacle, redacts_key: reporting.redacts_keys }
     }
 
-    /// Returns this with what has the lock by another answer, where that answer says so.
     pub(super) fn by(self, other: Option<Box<Holder>>) -> Self {
         Self { obstacle: other.or(self.obstacle), ..self }
     }
 
-    /// Whether a run with `once` keeps the lock taken.
     pub(super) fn is_done(&self) -> bool {
         self.obstacle.as_ref().is_some_and(|holder| holder.kind() == HolderKind::Done)
     }
 
-    /// Logs what a call waits for, where that is a pause or a ticket; returns whether a log has what it waits for.
+    /// Logs that the call waits for a pause or a ticket; returns whether a log has what it waits for.
     pub(super) fn log_obstacle(&self, options: &Options) -> bool {
         let Some(holder) = self.obstacle.as_ref().filter(|it| it.ends_by_itself()) else {
             return false;
@@ -46,7 +44,6 @@ impl Busy {
         true
     }
 
-    /// What has the lock, in words that may be shown.
     pub(super) fn words(&self) -> Option<String> {
         self.obstacle.as_ref().map(|holder| holder.words(self.shown_key()))
     }

@@ -1,5 +1,3 @@
-//! One call that acquires: what its steps share, and what it returns without a lock.
-
 use std::time::Duration;
 
 use super::acquirer::Acquirer;
@@ -12,15 +10,12 @@ use crate::core::types::key::LockKey;
 use crate::core::types::options::Options;
 use crate::core::types::redact::DisplayKey;
 
-/// What a call found.
 pub(crate) enum Tried<G = LockGuard> {
     Granted(G),
-    /// Another holder has the lock, or it is paused.
     Busy(Busy),
 }
 
 impl<G> Tried<G> {
-    /// The error is what the call found busy.
     pub(crate) fn granted(self) -> Result<G, Busy> {
         match self {
             Self::Granted(granted) => Ok(granted),
@@ -29,12 +24,12 @@ impl<G> Tried<G> {
     }
 }
 
-/// One call, for a lock or for a permit.
+/// One call for a lock or a permit: what the steps of acquiring share, and what it returns without a lock.
 #[derive(Clone, Copy)]
 pub(super) struct OneCall<'a> {
     pub(super) acquirer: &'a Acquirer,
     pub(super) options: &'a Options,
-    /// Its limit counts from here.
+    /// The wait limit counts from here.
     pub(super) start: Moment,
 }
 
@@ -43,12 +38,10 @@ impl OneCall<'_> {
         self.acquirer.context.backend.now().since(self.start)
     }
 
-    /// A key as events show it, with the label of the call's lock.
     pub(super) fn shown(self, key: &LockKey) -> DisplayKey<'_> {
         self.acquirer.context.reporting.show(key).labeled(self.options.label)
     }
 
-    /// What it returns if it does not wait for a busy lock.
     pub(super) fn busy(self, busy: impl Into<Busy>) -> Result<Tried, LockError> {
         let busy = busy.into();
         match self.options.wait.limit() {
@@ -57,7 +50,6 @@ impl OneCall<'_> {
         }
     }
 
-    /// The lock was busy until its limit.
     pub(super) fn wait_limit_reached(self, busy: &Busy, limit: Duration) -> LockError {
         let waited = self.waited();
         let key = busy.key.as_str();
@@ -77,7 +69,6 @@ impl OneCall<'_> {
         error
     }
 
-    /// An error as it may be shown.
     pub(super) fn redacted(self, error: LockError) -> LockError {
         self.acquirer.context.reporting.redact(error).labeled(self.options.label)
     }

@@ -1,5 +1,3 @@
-//! The error of a call whose run is done: when that run began, and until when it counts.
-
 use crate::core::acquire::inspect::inspect;
 use crate::core::backend::BackendContext;
 use crate::core::holder::{HeldSince, Holder, HolderKind};
@@ -7,8 +5,8 @@ use crate::core::process::utc::utc;
 use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;
 
-/// Adds the times of the run to the error by one more request: the reply of a try has no end. Adds none where the
-/// request finds no such run any more, or no server replies.
+/// Adds the times of the run to the error by one more request: the reply of a try has no end. Adds none if the request
+/// finds no such run any more, or no server replies.
 pub(super) async fn with_times(context: &BackendContext, error: LockError) -> LockError {
     let Some(key) = error.key().and_then(|key| LockKey::new(key).ok()) else { return error };
     let found = inspect(context, key.clone()).await.ok().flatten();

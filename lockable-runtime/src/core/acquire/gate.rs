@@ -1,4 +1,4 @@
-//! What all acquisitions of a locker pass, until it is drained.
+//! The gate that every acquisition of a locker passes, until the locker is drained.
 //!
 //! See "How does `drain` stop a locker's acquisitions?" in DESIGN.md.
 
@@ -11,7 +11,6 @@ use crate::core::process::together::first_of;
 use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;
 
-/// Open until it is closed for good.
 pub(crate) struct Gate(Semaphore);
 
 impl Gate {
@@ -20,7 +19,6 @@ impl Gate {
         Self(Semaphore::const_new(0))
     }
 
-    /// No acquisition begins any more, and those that wait end.
     pub(crate) fn close(&self) {
         self.0.close();
     }
@@ -31,9 +29,10 @@ impl Gate {
         if self.0.is_closed() { Err(LockError::drained(key.as_str())) } else { Ok(()) }
     }
 
-    /// Waits as the call does, but no longer than the gate is open. A lock that the call is given just then is passed on.
+    /// Waits as the call does, but no longer than the gate is open. A lock that the call is given just then is passed
+    /// on.
     ///
-    /// The call is pinned by its caller: a future that is moved in here would take its space twice.
+    /// The caller pins the call: a future that is moved in here would take its space twice.
     ///
     /// # Errors
     /// Those of the call; and when the locker was drained.

@@ -20,20 +20,17 @@ use crate::core::types::line_key::LineKey;
 use crate::core::types::owner::Held;
 use crate::core::waiters::{Entry, Granted, LastReply, RECHECK_INTERVAL, Turn};
 
-/// A call that was granted this count of whole leases, each of which was over when the answer came, has
-/// too short a lease for its connection. One may be lost while a process is paused.
+/// A call that was granted this number of whole leases, each of which was over when the answer came, has too short a
+/// lease for its connection. One may be lost while a process is paused.
 const LOST_TURNS: u32 = 5;
 
-/// A call that waits in line.
 pub(super) struct InLine<'a> {
     call: OneCall<'a>,
     line: &'a LineKey,
     entry: Entry,
-    /// Whether the call has asked by itself, and so found another holder.
+    /// Whether the call has tried by itself, and so found another holder.
     has_tried: bool,
-    /// How many leases were over when the call received them.
     lost_turns: u32,
-    /// What the call's own try has found, where that is no holder.
     obstacle: Option<Box<Holder>>,
 }
 
@@ -42,16 +39,14 @@ impl<'a> InLine<'a> {
         Self { call, line, entry, has_tried, lost_turns: 0, obstacle: None }
     }
 
-    /// Where the line has no answer yet, the call is behind what its try has found.
     pub(super) fn behind(self, obstacle: Option<Box<Holder>>) -> Self {
         Self { obstacle, ..self }
     }
 
-    /// Waits behind the calls of this process that wait already, as long as the options say.
+    /// Waits behind the earlier calls of this process, as long as the options say.
     ///
     /// # Cancel safety
-    /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile is passed to the next
-    /// waiter.
+    /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile is passed to the next waiter.
     pub(super) async fn wait(mut self) -> Result<LockGuard, LockError> {
         let (gate, key) = (&self.call.acquirer.gate, self.line.key());
         let waiting = pin!(async {
@@ -85,7 +80,7 @@ impl<'a> InLine<'a> {
         Err(self.at_limit(last_reply, obstacle, limit))
     }
 
-    /// The first try of a call that counted on those in line, who have no reply yet.
+    /// The first try of a call that relied on those in line, which have no reply yet.
     async fn try_at_limit(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
         let mut entry = self.entry.take();
         entry.tries();
@@ -102,7 +97,6 @@ impl<'a> InLine<'a> {
         }
     }
 
-    /// Waits for a turn that lasts until the call has it.
     async fn turns(&mut self) -> Result<LockGuard, LockError> {
         let OneCall { acquirer, options, .. } = self.call;
         let context = &acquirer.context;
@@ -127,7 +121,6 @@ impl<'a> InLine<'a> {
         self.has_tried && self.lost_turns == 0
     }
 
-    /// The guard of a turn, unless its lease was over when the call received it.
     fn begin(&mut self, turn: Turn, waiting: &Waiting<'_>) -> Option<LockGuard> {
         let OneCall { acquirer, options, .. } = self.call;
         let (context, attempt) = (&acquirer.context, Arc::clone(turn.held()));
@@ -146,7 +139,7 @@ impl<'a> InLine<'a> {
         Some(acquirer.guard(lease, options, entry, hold, Some(Box::new(turn))))
     }
 
-    /// Busy only where that is known: a backend that gives no answer may have a free lock.
+    /// Busy only if that is known: a backend that gives no answer may have a free lock.
     ///
     /// See "What does a call return at its wait limit?" in DESIGN.md.
     fn at_limit(
@@ -178,7 +171,6 @@ impl<'a> InLine<'a> {
         self.call.wait_limit_reached(&busy, limit)
     }
 
-    /// Whether a call of this locker holds the lock.
     fn holds(&self) -> bool {
         self.call.acquirer.leases(self.line.key()).iter().any(Lease::is_held)
     }
@@ -191,7 +183,7 @@ mod tests {
     use crate::core::types::options::Wait;
     use crate::core::waiters::Admission;
 
-    /// Method: another call has asked, and its answer does not come.
+    /// Method: another call has tried, and its answer does not come.
     #[tokio::test(start_paused = true)]
     async fn a_call_that_heard_nothing_tries_at_its_limit() {
         let locker = Locker::in_memory();

@@ -1,12 +1,9 @@
-//! Who has a lock.
-
 use crate::core::backend::BackendContext;
 use crate::core::holder::Holder;
 use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;
 use crate::core::types::slot::Slot;
 
-/// Asks for the holder of a lock, within one command deadline.
 pub(crate) async fn inspect(
     context: &BackendContext,
     key: LockKey,

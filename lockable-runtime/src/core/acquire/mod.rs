@@ -35,7 +35,7 @@ mod redeem;
 mod set;
 mod warners;
 
-/// Acquires as the options say, in the span of that; a limit counts from `start`.
+/// Acquires as the options say, in a span of its own; a limit counts from `start`.
 ///
 /// # Errors
 /// As they may be shown.
@@ -79,8 +79,8 @@ pub(crate) async fn acquire(
 /// Tries once, unless other calls of the locker make that needless, then waits as the options say.
 ///
 /// # Cancel safety
-/// It leaves nothing behind: what a request on its way is granted is released in the background, and a
-/// waiter leaves its queue.
+/// It leaves nothing behind: what a request on its way is granted is released in the background, and a waiter leaves
+/// its queue.
 async fn try_and_wait(call: OneCall<'_>, key: LockKey) -> Result<Tried, LockError> {
     let OneCall { acquirer, options, start } = call;
     acquirer.gate.check(&key)?;

@@ -1,5 +1,3 @@
-//! What a call logs while it waits.
-
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
@@ -12,7 +10,6 @@ use crate::core::telemetry;
 use crate::core::types::key::LockKey;
 use crate::core::types::permit::PermitsKey;
 
-/// What a call waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitedFor {
     Lock,
@@ -21,18 +18,16 @@ pub(super) enum WaitedFor {
     AllPermits,
 }
 
-/// A call that waits, and logs what for when that takes long.
 pub(super) struct Patient<'a> {
     pub(super) call: OneCall<'a>,
     /// Which one its events name.
     pub(super) key: &'a LockKey,
     pub(super) awaited: WaitedFor,
-    /// Whether the log has what it waits for.
     pub(super) is_known: bool,
 }
 
 impl Patient<'_> {
-    /// The call is pinned by its caller: a future that is moved in here would take its space twice.
+    /// The caller pins the call: a future that is moved in here would take its space twice.
     pub(super) async fn wait<T>(&self, mut call: Pin<&mut impl Future<Output = T>>) -> T {
         let patience = self.call.acquirer.context.reporting.waited_over;
         let patience = patience.filter(|_| !self.call.options.is_campaign);
@@ -48,8 +43,8 @@ impl Patient<'_> {
         .await
     }
 
-    /// Logs what the call waits for: after so long, and each time that this has doubled, at least once an hour. Of a crowd
-    /// that waits for one key, one call does so at a time.
+    /// Logs what the call waits for: after `patience`, and each time that this has doubled, at least once an hour. Of a
+    /// crowd that waits for one key, one call does so at a time.
     async fn warn(&self, patience: Duration) {
         let backend = &self.call.acquirer.context.backend;
         let (mut next, mut warner, mut is_known) = (patience, None, self.is_known);
@@ -64,7 +59,7 @@ impl Patient<'_> {
         }
     }
 
-    /// Returns whether it is what ends by itself, and is logged once.
+    /// Returns whether the log has an obstacle that ends by itself.
     async fn log(&self, is_known: bool) -> bool {
         // The gate has a name that no caller knows.
         let permits_key = PermitsKey::of_gate(self.key);
@@ -79,7 +74,6 @@ impl Patient<'_> {
     }
 }
 
-/// What a call waits for now.
 struct Occupant {
     words: String,
     is_obstacle: bool,
@@ -120,6 +114,5 @@ impl Occupant {
 const MAY_WAIT_FOR_ITSELF: &str =
     "; the holder is of this process or request, so the call may wait for itself";
 
-/// Between two warnings of one call.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(3_600);

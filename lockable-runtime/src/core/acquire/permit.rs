@@ -21,8 +21,8 @@ use crate::core::waiters::LastReply;
 
 /// Acquires one of the permits of the key, as [`acquire`](super::acquire) does for one lock.
 ///
-/// A call for all permits names each that it wants. It has lines of its own for them, and waits for no local permit: one such call
-/// at a time is between the gate and its last permit.
+/// A call for all permits names each that it wants. It has lines of its own for them, and waits for no local permit:
+/// one such call at a time is between the gate and its last permit.
 ///
 /// # Errors
 /// As of one lock.
@@ -86,7 +86,7 @@ async fn in_local_permit(
     }
 }
 
-/// Asks, if the call is not to wait at once, and waits in its line as the options say.
+/// Tries, unless the call is to wait at once, and waits in its line as the options say.
 async fn in_line(
     call: OneCall<'_>,
     local_permit: LocalPermit,
@@ -117,7 +117,6 @@ async fn in_line(
     Box::pin(in_line.wait()).await.map(Tried::Granted)
 }
 
-/// A local permit that others of this process have, unless they are for too long.
 async fn enter(
     call: OneCall<'_>,
     key: &LockKey,
@@ -152,8 +151,8 @@ mod tests {
     use crate::core::types::options::Ttl;
     use crate::core::types::reporting::Reporting;
 
-    /// Else no operator could stop its holder, and no change of its lock would be reported.
-    /// Method: the first local permit of a process, whose number is that of the first permit, gets the second one.
+    /// Otherwise no operator could stop its holder, and no change of its lock would be reported. Method: the first
+    /// local permit of a process, whose number is that of the first permit, gets the second one.
     #[tokio::test(start_paused = true)]
     async fn a_permit_is_known_by_its_own_name() {
         let on = || Locker::builder().url("memory://waited-permit").connect_lazy().unwrap();
@@ -189,7 +188,7 @@ mod tests {
         assert!(permit().try_acquire().await.unwrap_err().is_busy(), "these two hold both");
     }
 
-    /// Goal: a local permit that is found free by the next look only.
+    /// Goal: a local permit is found free by the next look only.
     #[tokio::test(start_paused = true)]
     async fn a_call_that_waits_for_a_local_permit_has_it_with_the_release() {
         let locker = Locker::in_memory();
@@ -232,7 +231,7 @@ mod tests {
         (slow, Locker::builder().on(context, Ttl::DEFAULT).unwrap())
     }
 
-    /// Goal: a local permit that is free twice, because its call ends after its lease.
+    /// Goal: a local permit is free twice, because its call ends after its lease.
     #[tokio::test(start_paused = true)]
     async fn a_guard_that_is_dropped_after_its_lease_frees_no_other_local_permit() {
         let locker = Locker::in_memory();
@@ -247,8 +246,8 @@ mod tests {
         assert!(acquirer.local_permits.of(&permits_key, 2).try_enter().is_none());
     }
 
-    /// Else the calls for that lock, and those for permits, would have each other's turns.
-    /// Method: each text that could name a line of the calls that wait for permits.
+    /// Otherwise the calls for that lock, and those for permits, would have each other's turns. Method: each text that
+    /// could name a line of the calls that wait for permits.
     #[tokio::test(start_paused = true)]
     async fn no_lock_has_the_name_of_a_line_of_permits() {
         let locker = Locker::in_memory();
@@ -271,7 +270,7 @@ mod tests {
         assert!(all.is_ok() && waiting == 0, "{waiting} locks");
     }
 
-    /// Goal: a call for all permits that has waited at the gate, and waits for the local permits of its process then.
+    /// Method: a call for all permits that has waited at the gate, and waits for the local permits of its process then.
     #[tokio::test(start_paused = true)]
     async fn the_limit_of_all_permits_is_one_for_the_gate_and_the_local_permits() {
         let locker = Locker::in_memory();

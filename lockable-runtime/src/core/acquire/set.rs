@@ -1,7 +1,7 @@
 //! Several locks for one call: all of them or none.
 //!
-//! They are taken in the order of their keys, so that no calls wait for each other: a call that waits has smaller
-//! keys only.
+//! They are taken in the order of their keys, so that no calls wait for each other: a call that waits has smaller keys
+//! only.
 //!
 //! See "How does a call acquire several keys without a deadlock?" in DESIGN.md.
 
@@ -53,7 +53,6 @@ pub(crate) async fn acquire_all(
     Ok(Tried::Granted(LockSet::new(guards, &keys)))
 }
 
-/// A call for several locks.
 struct All<'a> {
     /// With the options of one of the locks.
     call: OneCall<'a>,
@@ -62,7 +61,7 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    /// Begins again where a lock was lost while others were waited for.
+    /// Begins again if a lock was lost while the call waited for others.
     async fn rounds(&self) -> Result<Tried<Vec<LockGuard>>, LockError> {
         let mut round = 1;
         loop {
@@ -101,8 +100,8 @@ impl All<'_> {
         }
     }
 
-    /// Tries one after the other; returns the first that is busy. That is larger than all that the call holds, so of
-    /// calls that overlap, the one that holds the largest key meets no other: one of them has all of its locks.
+    /// Returns the first that is busy, which is larger than all that the call holds: of calls that overlap, the one
+    /// that holds the largest key can always get all of its locks.
     async fn fill_in_order(&self, held: &mut Vec<LockGuard>) -> Result<Option<Busy>, LockError> {
         for key in self.keys {
             match self.one(key, self.call.options).await? {
@@ -113,7 +112,7 @@ impl All<'_> {
         Ok(None)
     }
 
-    /// Tries all that are left at the same time, and waits for the first that is busy; then the rest again.
+    /// Tries the rest at the same time, and waits for the first that is busy; then the rest again.
     async fn fill(&self, held: &mut Vec<LockGuard>) -> Result<(), LockError> {
         while let Some(busy) = self.try_rest(held).await? {
             let guard = self.wait_for(&busy.key, held).await?;
@@ -122,14 +121,13 @@ impl All<'_> {
         Ok(())
     }
 
-    /// Renews what is old by now.
     async fn refresh(&self, held: &[LockGuard]) -> Result<(), LockError> {
         let renewals = join_all(held.iter().map(|guard| guard.lease.refresh())).await;
         renewals.into_iter().collect()
     }
 
-    /// Takes what is free of the rest, up to the first that is busy, which it returns. What is behind that is
-    /// released again: another call could wait for it with a smaller key that this call waits for.
+    /// Takes what is free of the rest, up to the first that is busy, which it returns. What is behind that is released
+    /// again: another call could wait for it with a smaller key that this call waits for.
     async fn try_rest(&self, held: &mut Vec<LockGuard>) -> Result<Option<Busy>, LockError> {
         let rest = self.keys.get(held.len()..).unwrap_or_default();
         if let [last] = rest {
@@ -153,8 +151,8 @@ impl All<'_> {
 
     /// Takes the gate of all permits, and then each of those, as it becomes free; returns what is busy.
     ///
-    /// With all of them the call gives the gate away, in the background: the next call for all gets its places in the
-    /// queue while this one works.
+    /// With all of them the call gives the gate away, in the background: the next call for all joins the queues while
+    /// this one works.
     async fn fill_with_permits(
         &self,
         held: &mut Vec<LockGuard>,
@@ -203,7 +201,7 @@ impl All<'_> {
         failed.map_or(Ok(busy), Err)
     }
 
-    /// Fails where a call that knows more permits of the key has one of those.
+    /// Fails if a call that counts more permits of the key has one of those.
     async fn is_alone(&self, permits_key: &PermitsKey, count: usize) -> Result<(), LockError> {
         let above: Vec<_> = permits_key.members(MOST).skip(count).collect();
         let (context, key) = (&self.call.acquirer.context, permits_key.key());
@@ -302,8 +300,8 @@ mod tests {
         assert!(ended.expect("it has a limit for each").unwrap_err().is_wait_limit_reached());
     }
 
-    /// Goal: a call without an end, because it loses a lock each time while it waits for another.
-    /// Method: no renewal is answered, and the other lock is held for longer than all rounds take.
+    /// Goal: a call never ends, because it loses a lock each time it waits for another. Method: no renewal is answered,
+    /// and the other lock is held for longer than all rounds take.
     #[tokio::test(start_paused = true)]
     async fn a_call_that_loses_a_lock_each_time_gives_up() {
         let slow = Slow::open();

@@ -3,14 +3,14 @@
 use crate::core::telemetry;
 use crate::core::types::error::LockError;
 
-/// What a decorated function returns when its body did not run, or was stopped.
+/// The value when a body did not run, or was stopped.
 #[diagnostic::on_unimplemented(
     message = "a function locked with `#[distributed_lock]` cannot return `{Self}`",
     label = "no value to return when the body cannot run, or is stopped",
     note = "return `()`, `Option<T>` or `Result<T, E>` with `E: From<LockError>`, or add `on_busy = <expression>` and `on_error = |err| <expression>`"
 )]
 pub trait Refused: Sized {
-    /// The value; an error that it cannot carry is logged.
+    /// An error that it cannot carry is logged.
     fn refused(error: LockError) -> Self;
 }
 
@@ -33,7 +33,7 @@ impl<T, E: FromLockError> Refused for Result<T, E> {
     }
 }
 
-/// Says what a decorated function with `on_busy` returns when its call failed.
+/// For a function with `on_busy`.
 #[diagnostic::on_unimplemented(
     message = "`on_error` is missing: `{Self}` has no value for a call that failed",
     label = "no value to return when the body cannot run, or is stopped",
@@ -41,7 +41,7 @@ impl<T, E: FromLockError> Refused for Result<T, E> {
     note = "`()`, `Option<T>` and `Result<T, E>` with `E: From<LockError>` need neither of them"
 )]
 pub trait RefusedBesideOnBusy: Sized {
-    /// The value; an error that it cannot carry is logged at error level.
+    /// An error that it cannot carry is logged.
     fn refused(error: LockError) -> Self;
 }
 
@@ -52,7 +52,7 @@ impl<T: Refused> RefusedBesideOnBusy for T {
     }
 }
 
-/// Says what a decorated function with `on_error` returns when its lock is busy.
+/// For a function with `on_error`.
 #[diagnostic::on_unimplemented(
     message = "`on_busy` is missing: `{Self}` has no value for a busy lock",
     label = "no value to return when another holder has the lock",
@@ -60,7 +60,7 @@ impl<T: Refused> RefusedBesideOnBusy for T {
     note = "`()`, `Option<T>` and `Result<T, E>` with `E: From<LockError>` need neither of them"
 )]
 pub trait RefusedBesideOnError: Sized {
-    /// The value; a busy lock was logged already.
+    /// The busy lock was logged.
     fn refused(error: LockError) -> Self;
 }
 
@@ -79,7 +79,7 @@ impl<T: Refused> RefusedBesideOnError for T {
     note = "if it is of another crate, return an error of yours that can be made from both, or add `on_busy = Err(..)` and `on_error = |err| Err(..)`"
 )]
 pub trait FromLockError {
-    /// The error.
+    /// Converts.
     fn from_lock_error(error: LockError) -> Self;
 }
 
@@ -90,7 +90,6 @@ impl<E: From<LockError>> FromLockError for E {
     }
 }
 
-/// Logs an error that the return type cannot carry: a busy lock as a call that is skipped.
 fn log_discarded(error: &LockError) {
     if error.is_busy() {
         telemetry::skipped(error);
@@ -99,7 +98,7 @@ fn log_discarded(error: &LockError) {
     }
 }
 
-/// What a function with `on_busy = skip` returns when the lock is busy.
+/// The value of `on_busy = skip`.
 #[diagnostic::on_unimplemented(
     message = "`on_busy = skip` cannot make a `{Self}`",
     label = "no value that means: skipped",
@@ -109,7 +108,7 @@ pub trait Skip: Sized {
     /// The value.
     fn skip() -> Self;
 
-    /// The value for this busy lock, which is logged.
+    /// Logs the busy lock.
     #[must_use]
     fn skipped(error: &LockError) -> Self {
         telemetry::skipped(error);

@@ -30,42 +30,42 @@ mod answers;
 mod returned;
 mod values;
 
-/// One call of a decorated function, before its lock is acquired; an expanded function sets the options.
+/// A call of a decorated function; an expanded function sets its options.
 ///
 /// It becomes a [`LockRequest`] when it is awaited: only then is its locker looked up.
 #[must_use]
 pub struct Call<K = String> {
-    /// Before the prefix: a text, or several.
+    /// Without the prefix.
     key: Result<K, LockError>,
-    /// The locker's, where there is none.
+    /// Absent for the locker's.
     pub prefix: Option<&'static str>,
-    /// The locker's, where there is none.
+    /// Absent for the locker's.
     pub expire: Option<Duration>,
     /// The other options.
     pub options: Options,
-    /// Whether a sync function may block a thread of a runtime while it waits.
+    /// Whether a sync function may block a thread of a runtime.
     pub blocking: bool,
     locker: Option<Locker>,
 }
 
 impl Call {
-    /// A call whose key is rendered from the template in its label, at once.
+    /// Renders the key.
     pub fn new(label: &'static Label, key: fmt::Arguments<'_>) -> Self {
         Self::with(label, rendered(label.lock().unwrap_or_default(), key))
     }
 
-    /// A call whose key was made by the user.
+    /// Takes the user's key.
     pub fn with_key(label: &'static Label, key: impl IntoLockKey) -> Self {
         Self::with(label, key.into_lock_key().map(|key| key.as_str().to_owned()))
     }
 
-    /// Returns this call with the option `permits = all(count)`; options that are set already are lost.
+    /// Applies `permits = all(count)`; options that are set already are lost.
     pub fn all_permits(self, count: u32) -> Call<AllPermits> {
         Call::with(self.options.label, self.key.map(|key| AllPermits { key, count }))
     }
 }
 
-/// A key, all of whose permits a call wants.
+/// All permits of a key.
 #[derive(Debug)]
 pub struct AllPermits {
     key: String,
@@ -73,7 +73,7 @@ pub struct AllPermits {
 }
 
 impl Call<Vec<String>> {
-    /// A call whose keys are rendered from these templates, at once.
+    /// Renders the keys.
     pub fn of_all<const N: usize>(
         label: &'static Label,
         keys: [(&'static str, fmt::Arguments<'_>); N],
@@ -82,7 +82,7 @@ impl Call<Vec<String>> {
         Self::with(label, keys.collect())
     }
 
-    /// A call whose keys were made by the user.
+    /// Takes the user's keys.
     pub fn with_keys(label: &'static Label, keys: impl IntoLockKeys) -> Self {
         let text = |key: LockKey| key.as_str().to_owned();
         Self::with(label, keys.into_lock_keys().map(|keys| keys.into_iter().map(text).collect()))
@@ -102,7 +102,6 @@ impl<K> Call<K> {
 }
 
 impl<K: Called> Call<K> {
-    /// What a locker is asked for; an error is counted.
     fn request(self) -> Result<LockRequest<K::Keys>, LockError> {
         let label = self.options.label;
         let count = |error: &LockError| telemetry::acquisition_failed(label, error);
@@ -121,12 +120,12 @@ impl<K: Called> Call<K> {
     }
 }
 
-/// What a call is for: the text of one key, or of several.
+/// The text of one key, or of several.
 pub trait Called: Sized + Send + 'static {
-    /// The keys that it acquires.
+    /// The keys.
     type Keys: Acquire;
 
-    /// The request for them, under this prefix.
+    /// The request for them.
     fn request(self, locker: &Locker, prefix: &str, options: Options) -> LockRequest<Self::Keys>;
 }
 
@@ -154,17 +153,15 @@ impl Called for AllPermits {
     }
 }
 
-/// What a call holds while its body runs.
 type Granted<K> = <<K as Called>::Keys as Acquire>::Granted;
 
-/// The text of a key, from its template.
 fn rendered(template: &'static str, key: fmt::Arguments<'_>) -> Result<String, LockError> {
     render(key, template).map_err(|(so_far, flaw)| {
         LockError::invalid_key(&so_far, format!("{flaw}, in the key template `{template}`"))
     })
 }
 
-/// The key that `lock_key!` makes.
+/// Makes the key of `lock_key!`.
 ///
 /// # Errors
 /// When the text cannot be a lock key.
@@ -173,29 +170,29 @@ pub fn lock_key(template: &'static str, key: fmt::Arguments<'_>) -> Result<LockK
 }
 
 impl<K> fmt::Debug for Call<K> {
-    /// Without the key: the locker that says whether it may be shown may not be known yet.
+    /// Without the key, because its locker, which may redact it, may not be known yet.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").finish_non_exhaustive()
     }
 }
 
-/// Acquires the lock of a call, runs the body while it is held, and releases.
+/// Acquires, runs the body and releases.
 pub fn run<F: Future, K: Called>(call: Call<K>, body: F) -> Run<F, Granted<K>> {
     Run::new(async { Acquire::acquire(call.request()?).await }, body)
 }
 
-/// The body's value, or the return type's own answer.
+/// The body's value, or the return type's own.
 pub fn value<R: Refused>(outcome: Result<R, LockError>) -> R {
     outcome.unwrap_or_else(R::refused)
 }
 
-/// A value for a place that is never reached, and that has a type all the same.
+/// Gives a type to a place that is never reached.
 #[must_use]
 pub fn absent<T>() -> T {
     unreachable!("is behind `if false`")
 }
 
-/// Acquires, runs the body and releases on this thread, wherever that is; a body that has started cannot be stopped.
+/// Acquires, runs the body and releases on this thread; a body that has started cannot be stopped.
 ///
 /// # Errors
 /// As [`LockRequest::run`], and when there is no locker.
@@ -207,7 +204,7 @@ pub fn run_blocking<T, K: Called>(
     hold_blocking(acquire_blocking(call.request()?, may_block)?, body)
 }
 
-/// As [`run_blocking`], but when another holder has the lock, the body runs without a lease and gives the call's value.
+/// As [`run_blocking`], but if the lock is busy, the body runs without a lease and returns the call's value.
 ///
 /// # Errors
 /// As [`run_blocking`], except for a busy lock.
@@ -226,8 +223,7 @@ pub fn run_blocking_even_when_busy<T, K: Called>(
     }
 }
 
-/// The body of a sync function with `once`, which leaves the lock done where it ends well. Without a lease it only says
-/// what a busy call gives.
+/// A sync body that leaves the lock done after a good end. Without a lease it only returns the value for a busy lock.
 pub fn once<L: Clone + Into<Option<Lease>>, T>(
     body: impl FnOnce(L) -> T,
     ended_well: fn(&T) -> bool,

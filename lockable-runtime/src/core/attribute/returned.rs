@@ -1,4 +1,4 @@
-//! What a body may return: no future and no stream, because their work would run after the release.
+//! Refuses futures and streams as a body's value, because their work would run after the release.
 //!
 //! See "Why may a decorated function not return a future?" in DESIGN.md.
 
@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 
 use futures_core::Stream;
 
-/// States that a decorated function returns this value on purpose for use after the lock is released.
+/// States that a decorated function returns this value on purpose for use after the release of its lock.
 ///
-/// A future, a stream or a lazy iterator does its work when the caller uses it, and then the lock is not held any more.
-/// So [`#[distributed_lock]`](macro@crate::distributed_lock#what-must-not-leave-the-body) refuses futures and streams as
-/// return values, and warns of iterators. Inside of this wrapper they are accepted. Use it for:
+/// A future, a stream or a lazy iterator does its work when the caller uses it. So
+/// [`#[distributed_lock]`](macro@crate::distributed_lock#what-must-not-leave-the-body) refuses futures and streams, and
+/// warns of iterators, except in this wrapper. Use it for:
 ///
 /// - a handle of work that already runs and does not need the lock, such as tokio's `JoinHandle` or
 ///   `oneshot::Receiver`;
@@ -43,7 +43,7 @@ use futures_core::Stream;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AfterRelease<T>(pub T);
 
-/// What a body returns: only its type is used.
+/// The type of a body's value.
 #[derive(Debug)]
 pub struct Returned<T>(PhantomData<fn() -> T>);
 
@@ -56,15 +56,15 @@ impl<T> Returned<T> {
 
     /// Compiles for every type.
     ///
-    /// Method resolution prefers [`Late::check`] where that one applies, because it takes no reference.
+    /// Where [`Late::check`] applies, method resolution prefers that, because it takes no reference.
     pub fn check(&self) {}
 }
 
-/// What a body may not return, whatever its type is called.
+/// What a body may not return.
 ///
-/// Without `Found`, which says where the future or the stream is, the implementations would overlap.
+/// `Found` says where the future or the stream is; without it the implementations would overlap.
 pub trait Late<Found> {
-    /// The future or the stream.
+    /// The late work.
     type Work: ?Sized;
 
     /// Never compiles.
@@ -82,7 +82,7 @@ impl<T: Works<F>, F> Late<F> for Returned<T> {
 
 /// A future, a stream, or a value around one.
 pub trait Works<Found> {
-    /// The future or the stream.
+    /// The late work.
     type Work: ?Sized;
 }
 

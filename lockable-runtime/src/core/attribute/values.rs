@@ -1,11 +1,11 @@
-//! What an option takes that is written as an expression.
+//! Values of options that are expressions.
 
 use std::time::Duration;
 
 use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;
 
-/// What the option `key = expr` takes.
+/// For `key = expr`.
 #[diagnostic::on_unimplemented(
     message = "a lock key must be a `LockKey`, got `{Self}`",
     label = "not a `LockKey`",
@@ -31,14 +31,14 @@ impl IntoLockKey for &LockKey {
     }
 }
 
-/// What `lock_key!` gives.
+/// Of `lock_key!`.
 impl IntoLockKey for Result<LockKey, LockError> {
     fn into_lock_key(self) -> Result<LockKey, LockError> {
         self
     }
 }
 
-/// What the option `keys = expr` takes.
+/// For `keys = expr`.
 #[diagnostic::on_unimplemented(
     message = "`keys` takes several `LockKey`s, got `{Self}`",
     label = "no `Vec`, array or slice of `LockKey`s",
@@ -83,21 +83,21 @@ impl<const N: usize> IntoLockKeys for &[LockKey; N] {
     }
 }
 
-/// What collecting results of `lock_key!` gives.
+/// Of collected `lock_key!`s.
 impl<K: IntoLockKeys> IntoLockKeys for Result<K, LockError> {
     fn into_lock_keys(self) -> Result<Vec<LockKey>, LockError> {
         self.and_then(IntoLockKeys::into_lock_keys)
     }
 }
 
-/// What the option `expire = expr` takes.
+/// For `expire = expr`.
 #[diagnostic::on_unimplemented(
     message = "a lock's `expire` must be a duration, got `{Self}`",
     label = "not a duration",
     note = "write an integer literal (seconds), a text with a unit such as \"1500ms\", or a `std::time::Duration`"
 )]
 pub trait IntoExpire {
-    /// The length of the lease.
+    /// Converts.
     fn into_expire(self) -> Duration;
 }
 
@@ -124,14 +124,14 @@ impl IntoWait for Duration {
     }
 }
 
-/// What the options `max_hold = expr`, `min_hold = expr` and `once = expr` take.
+/// For `max_hold`, `min_hold` and `once`.
 #[diagnostic::on_unimplemented(
     message = "a lock's `max_hold`, `min_hold` or `once` must be a duration, got `{Self}`",
     label = "not a duration",
     note = "write an integer literal (seconds), a text with a unit such as \"1500ms\", or a `std::time::Duration`"
 )]
 pub trait IntoHold {
-    /// How long the lock is held.
+    /// Converts.
     fn into_hold(self) -> Duration;
 }
 
@@ -141,14 +141,14 @@ impl IntoHold for Duration {
     }
 }
 
-/// What the option `permits` takes.
+/// For `permits`.
 #[diagnostic::on_unimplemented(
     message = "a number of permits must be an integer, got `{Self}`",
     label = "not a number of permits",
     note = "write an integer literal, or a constant of the type `u8`, `u32` or `usize`"
 )]
 pub trait IntoPermits {
-    /// How many there are; what is no such number is refused when the lock is acquired.
+    /// An impossible number is refused when the lock is acquired.
     fn into_permits(self) -> u32;
 }
 

@@ -1,5 +1,3 @@
-//! One acquisition, as its backend knows it.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,10 +16,9 @@ use crate::core::types::redact::DisplayKey;
 use crate::core::types::reporting::Reporting;
 use crate::core::types::slot::Slot;
 
-/// One acquisition, from before it is asked for until after it is released.
+/// One acquisition, as its backend knows it, from before its first request until after its release.
 ///
-/// Its owner token is also the identity of the request: a command that was sent twice finds its
-/// own token and succeeds.
+/// Its owner token is also the identity of the request: a command that was sent twice finds its own token and succeeds.
 pub(crate) struct Attempt {
     pub(crate) key: LockKey,
     /// Set while the call waits for any of the permits; `None` for a plain lock, and once a permit was granted.
@@ -31,27 +28,25 @@ pub(crate) struct Attempt {
     pub(crate) owner: OwnerToken,
     pub(crate) released_by: ReleasedBy,
     pub(crate) ttl: Ttl,
-    /// How long a release keeps the lock for it, until it asks. Never changes, because its entry in a queue says so.
+    /// How long a hand-off reserves the lock for it. Never changes, because its entry in a queue says so.
     pub(crate) reservation: Ttl,
     /// Written by the backend before the first request enters any queue; zero until then.
     sent_at: AtomicU64,
     /// The latest end that any request so far can have given the lock; zero before the first.
     lapses_at: AtomicU64,
     pub(crate) min_hold: MinHold,
-    /// Whether it was handed the lock, and so its turn releases it.
+    /// Whether the lock was handed off to it, and so its turn releases it.
     had_turn: AtomicBool,
     /// Whether no call waits for it any more: it may not be queued again.
     is_withdrawn: AtomicBool,
-    /// Whether its holder wants to hear what others do with the lock.
     is_watched: AtomicBool,
-    /// The label of the call that holds or requests the lock, for events. It changes when the turn is passed on.
+    /// Of the call that holds or requests the lock, for events. It changes when the turn is passed on.
     label: Mutex<&'static Label>,
-    /// What has the lock by the latest answer, if that is no holder: a pause, a ticket, or what a release left taken.
+    /// What has the lock by the latest answer, if that is no holder.
     obstacle: Mutex<Option<Arc<Held>>>,
 }
 
 impl Attempt {
-    /// With an owner token of its own, for unit tests.
     #[cfg(test)]
     pub(crate) fn drawn(key: LockKey, ttl: Ttl) -> Self {
         Self::owned(key, ttl, OwnerToken::draw(None).unwrap())
@@ -77,7 +72,6 @@ impl Attempt {
         }
     }
 
-    /// Makes an attempt that wants any permit of a key.
     pub(crate) fn in_local_permit(
         local_permit: &Arc<LocalPermit>,
         ttl: Ttl,
@@ -90,18 +84,17 @@ impl Attempt {
         }
     }
 
-    /// Returns this acquisition as one of `permit`, once it is known to have that permit.
+    /// Once the acquisition is known to have that permit.
     pub(crate) fn with_permit(&self, permit: LockKey) -> Arc<Self> {
         self.again_as(Self::owned(permit, self.ttl, self.owner.clone()))
     }
 
-    /// Returns this acquisition as one that asks for a lease of length `ttl` from now on.
     pub(crate) fn with_ttl(&self, ttl: Ttl) -> Arc<Self> {
         let this = Self::owned(self.key.clone(), ttl, self.owner.clone());
         self.again_as(Self { local_permit: self.local_permit.clone(), ..this })
     }
 
-    /// Returns the other value, which then knows what has been sent for this one.
+    /// The other value, which then knows what has been sent for this one.
     fn again_as(&self, other: Self) -> Arc<Self> {
         let other = Self { reservation: self.reservation, ..other }.labeled(self.label());
         for (from, to) in [
@@ -115,7 +108,6 @@ impl Attempt {
         Arc::new(other)
     }
 
-    /// Returns this acquisition as one of each permit that it may have.
     pub(crate) fn permits(&self) -> impl Iterator<Item = Arc<Self>> + Send + '_ {
         self.local_permit
             .iter()
@@ -123,7 +115,6 @@ impl Attempt {
             .map(|permit| self.with_permit(permit))
     }
 
-    /// Returns the key of the line in which the attempt waits.
     pub(crate) fn line(&self) -> LineKey {
         match &self.local_permit {
             None => LineKey::Lock(self.key.clone()),
@@ -131,7 +122,7 @@ impl Attempt {
         }
     }
 
-    /// One of another process, whose hold an operator ends: the waiters come first.
+    /// An attempt of another process, whose hold an operator ends: the waiters come first.
     pub(crate) fn forced(key: LockKey, ttl: Ttl, owner: OwnerToken) -> Self {
         Self { released_by: ReleasedBy::Script, ..Self::owned(key, ttl, owner) }
     }
@@ -140,12 +131,10 @@ impl Attempt {
         Self { label: Mutex::new(label), ..self }
     }
 
-    /// Notes that it is for a call with this label from now on.
     pub(crate) fn set_label(&self, label: &'static Label) {
         *self.label.lock() = label;
     }
 
-    /// Its key as events show it, with its label.
     pub(crate) fn shown(&self, reporting: &Reporting) -> DisplayKey<'_> {
         reporting.show(&self.key).labeled(self.label())
     }
@@ -154,8 +143,8 @@ impl Attempt {
         *self.label.lock()
     }
 
-    /// Notes that the lock has this value, which is not its own, for that much longer where it is known. Of permits a
-    /// pause alone is noted, which is one of all.
+    /// Notes that the lock has this value, which is not its own. Of permits only a pause is noted: it is a pause of
+    /// all.
     pub(crate) fn mark_busy(&self, value: &[u8], remaining: Option<Duration>) {
         let is_noted = is_pause(value) || self.local_permit.is_none() && !is_of_holder(value);
         let held = || Held { owner: LockValue::new(value.to_owned()), remaining };
@@ -163,17 +152,16 @@ impl Attempt {
         *self.obstacle.lock() = obstacle;
     }
 
-    /// What has the lock by the latest answer, if that is no holder.
     pub(crate) fn obstacle(&self) -> Option<Arc<Held>> {
         self.obstacle.lock().clone()
     }
 
-    /// Its entry in a queue: for how many milliseconds the lock is reserved for it, and its owner token.
+    /// The reservation in milliseconds, and the owner token.
     pub(crate) fn entry(&self) -> String {
         format!("{} {}", self.reservation.duration().as_millis(), self.owner.as_ref())
     }
 
-    /// Notes that a request goes out now; gives the time of the first one, which the lease counts from.
+    /// Notes that a request is sent now; returns the time of the first one, from which the lease counts.
     pub(crate) fn mark_sent(&self, now: Moment) -> Moment {
         self.mark_renewed(now, self.ttl);
         let nanos = now.as_nanos().max(1);
@@ -183,28 +171,27 @@ impl Attempt {
         first.err().map_or(now, Moment::from_nanos)
     }
 
-    /// Notes that a request goes out now that can make the lock last for this TTL.
+    /// Notes that a request is sent now that can make the lock last for this TTL.
     pub(crate) fn mark_renewed(&self, now: Moment, ttl: Ttl) {
         self.lapses_at.fetch_max(now.after(ttl.duration()).as_nanos(), Ordering::AcqRel);
     }
 
-    /// When the first request went out; `None` means that the backend cannot know this attempt.
+    /// `None` means that the backend cannot know this attempt.
     pub(crate) fn sent_at(&self) -> Option<Moment> {
         moment(&self.sent_at)
     }
 
-    /// When the lock ends at the latest, but for the time that its last request was under way.
+    /// When the lock ends at the latest, apart from the time that its last request was under way.
     pub(crate) fn lapses_at(&self) -> Option<Moment> {
         moment(&self.lapses_at)
     }
 
-    /// Notes that the lock was handed to it.
     pub(crate) fn mark_turn(&self) {
         self.had_turn.store(true, Ordering::Release);
     }
 
-    /// Notes that it leaves its queue. A request for its place that was not sent by then comes too late: it
-    /// would arrive behind the one that leaves.
+    /// Notes that it leaves its queue. A request for its place that was not sent by then is too late: it would arrive
+    /// behind the one that leaves.
     pub(crate) fn mark_withdrawn(&self) {
         self.is_withdrawn.store(true, Ordering::Release);
     }
@@ -213,8 +200,7 @@ impl Attempt {
         self.is_withdrawn.load(Ordering::Acquire)
     }
 
-    /// Notes that its holder wants to hear what others do with the lock. Each request that is sent from now on to
-    /// renew it, or to look at it, sees to that.
+    /// From now on each request that renews or checks the lock also starts its tracking.
     pub(crate) fn mark_watched(&self) {
         self.is_watched.store(true, Ordering::Release);
     }
@@ -227,7 +213,6 @@ impl Attempt {
         self.had_turn.load(Ordering::Acquire)
     }
 
-    /// Whether it was in a queue, and is not any more.
     pub(crate) fn was_queued(&self) -> bool {
         self.had_turn() || self.is_withdrawn()
     }
@@ -240,10 +225,8 @@ fn moment(nanos: &AtomicU64) -> Option<Moment> {
     }
 }
 
-/// What a release found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Release {
-    /// The lock was this attempt's and is free now.
     Released,
     /// The lock has no holder: it expired or was deleted.
     Absent,
@@ -266,8 +249,7 @@ mod tests {
         assert_eq!(attempt.sent_at(), Some(Moment::from_nanos(5)));
     }
 
-    /// Else one call is in the queue twice. The time for which a lock is reserved is a part of the entry, and less than a
-    /// second where the first lease is.
+    /// Otherwise one call is in the queue twice. The reservation is a part of the entry.
     #[test]
     fn an_attempt_keeps_its_entry_for_a_longer_lease() {
         let [short, long] = [500, 60_000].map(Duration::from_millis);
@@ -277,7 +259,7 @@ mod tests {
         assert_eq!((longer.entry(), longer.ttl), (attempt.entry(), long));
     }
 
-    /// Else its release is given up early.
+    /// Otherwise its release is given up early.
     #[test]
     fn a_permit_lapses_when_its_attempt_does() {
         let attempt = Attempt::drawn(LockKey::from_static("{k}"), Ttl::DEFAULT);

@@ -19,17 +19,12 @@ use crate::core::types::key::LockKey;
 use crate::core::types::reporting::Reporting;
 use crate::core::types::slot::Slot;
 
-/// A backend, and how one locker uses it.
 pub(crate) struct BackendContext {
     pub(crate) backend: Arc<dyn Backend>,
-    /// The longest that a command is waited for.
     pub(crate) command_deadline: Duration,
     pub(crate) reporting: Reporting,
-    /// Where it was made: a child that was forked from that process has no thread that would do anything.
     process: Process,
-    /// What a test stages; none outside of tests.
     stage: Option<Arc<dyn TestStage>>,
-    /// How much later than usual a line asks by itself, in tests of what serves its calls before.
     #[cfg(lockable_internals)]
     recheck_delay: Duration,
 }
@@ -51,21 +46,19 @@ impl BackendContext {
         }
     }
 
-    /// Makes a context with a store of its own in memory, for unit tests.
     #[cfg(test)]
     pub(crate) fn in_memory() -> Self {
         let backend = Arc::new(crate::core::memory::Memory::open("").unwrap());
         Self::new(backend, Duration::from_secs(1), Reporting::default())
     }
 
-    /// Returns this context with what a test stages on it.
     pub(crate) fn staged(mut self, stage: Arc<dyn TestStage>) -> Self {
         self.stage = Some(stage);
         self
     }
 
-    /// Whether the process was forked since: then nothing may be sent, because the connections are the
-    /// parent's, and no mutex be locked, because a thread of the parent may have locked it for ever.
+    /// Whether the process was forked since: then nothing may be sent, because the connections are the parent's, and no
+    /// mutex be locked, because a thread of the parent may have locked it for ever.
     pub(crate) fn is_inherited(&self) -> bool {
         !self.process.is_current()
     }
@@ -76,43 +69,38 @@ impl BackendContext {
         if self.is_inherited() { Err(LockError::forked()) } else { Ok(()) }
     }
 
-    /// The backend, where it may be used.
-    ///
     /// # Errors
-    /// When the context was inherited from the process that this one was forked from.
+    /// As [`usable_here`](Self::usable_here).
     pub(crate) fn backend_here(&self) -> Result<&Arc<dyn Backend>, LockError> {
         self.usable_here().map(|()| &self.backend)
     }
 
-    /// Returns this context as one over which lines ask by themselves later by `delay`.
+    /// Lets lines query that much later without a wake-up: for tests of what serves their calls before.
     #[cfg(lockable_internals)]
     pub(crate) fn rechecked_later(mut self, delay: Duration) -> Self {
         self.recheck_delay = delay;
         self
     }
 
-    /// Returns when a line asks by itself that is due at that time.
     #[cfg(lockable_internals)]
     pub(crate) fn queries_at(&self, due: Moment, now: Moment) -> Moment {
         if due > now { due.after(self.recheck_delay) } else { due }
     }
 
-    /// The answer about a lock of this slot within the command deadline, or the fault that none came.
+    /// As [`Query::answer`].
     pub(crate) async fn request<T>(&self, slot: Slot, reply: Reply<T>) -> Result<T, Fault> {
         self.query(slot, reply).answer().await
     }
 
-    /// A reply of the backend whose answer is wanted also when it is late.
+    /// A reply whose answer is wanted also when it is late.
     pub(crate) fn query<T>(&self, slot: Slot, reply: Reply<T>) -> Query<'_, T> {
         Query { context: self, slot, reply: Some(reply) }
     }
 
-    /// The fault of the acquisition that begins now, where a test has staged that it fails.
     pub(crate) fn staged_fault(&self, key: &LockKey) -> Option<Fault> {
         self.stage.as_ref()?.next_fault(key)
     }
 
-    /// Notes what a call for a lock found, for a test that counts that.
     pub(crate) fn count(&self, key: &LockKey, outcome: Outcome) {
         if let Some(stage) = &self.stage {
             stage.count(key, outcome);
@@ -130,12 +118,9 @@ impl Drop for BackendContext {
     }
 }
 
-/// A reply of the backend that is waited for, and may come late.
 pub(crate) struct Query<'a, T> {
     context: &'a BackendContext,
-    /// The slot of the lock that it is about, or of one of the locks of a server.
     slot: Slot,
-    /// None once it was answered.
     pub(crate) reply: Option<Reply<T>>,
 }
 
@@ -148,7 +133,6 @@ impl<T> Query<'_, T> {
         self.answer_within(self.context.command_deadline)
     }
 
-    /// As [`answer`](Self::answer), but within `limit`.
     pub(crate) fn answer_within(
         &mut self,
         limit: Duration,
@@ -156,8 +140,8 @@ impl<T> Query<'_, T> {
         self.wait(limit, || true, Self::unanswered)
     }
 
-    /// As [`answer`](Self::answer), but the command deadline counts from the moment when the request was sent. A
-    /// connection that has to be opened before has a deadline of its own.
+    /// As [`answer`](Self::answer), but the command deadline counts from when the request was sent. A connection that
+    /// has to be opened before has a deadline of its own.
     pub(crate) fn answer_once_sent(
         &mut self,
         attempt: &Attempt,
@@ -165,7 +149,7 @@ impl<T> Query<'_, T> {
         self.wait(self.context.command_deadline, || attempt.sent_at().is_some(), Self::unanswered)
     }
 
-    /// An answer that comes after all, within this limit; none where it came in time.
+    /// An answer that comes late, within this limit; `None` if it came in time.
     pub(crate) fn late_answer(
         &mut self,
         limit: Duration,
@@ -184,14 +168,14 @@ impl<T> Query<'_, T> {
         LimitedReply { context, slot: *slot, reply, limit, counts, none, timer: None }
     }
 
-    /// The backend hears of it, because its connection may be the reason.
+    /// Calls the backend, because its connection may be the reason.
     fn unanswered(context: &BackendContext, slot: Slot, limit: Duration) -> Result<T, Fault> {
         Err(context.backend.unanswered(slot, limit))
     }
 }
 
 pin_project! {
-    /// An answer, or what replaces it after the limit. No async fn, which would store its parts twice.
+    /// No async fn, which would store its parts twice.
     #[must_use = "nothing happens before it is awaited"]
     struct LimitedReply<'a, T, C, R> {
         context: &'a BackendContext,
@@ -227,23 +211,17 @@ impl<T, C: Fn() -> bool, R: From<Result<T, Fault>>> Future for LimitedReply<'_, 
     }
 }
 
-/// What a test stages for the locks of one locker.
 pub(crate) trait TestStage: Send + Sync {
-    /// The fault of the acquisition that begins now, where it is to fail.
     fn next_fault(&self, key: &LockKey) -> Option<Fault>;
 
-    /// A call for the lock found this.
     fn count(&self, key: &LockKey, outcome: Outcome);
 }
 
-/// What a call for a lock found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It has the lock.
     Granted,
     /// Another holder has the lock, or others wait for it already.
     Busy,
-    /// No usable answer came.
     Failed,
 }
 

@@ -8,7 +8,6 @@ use std::task::Poll;
 
 use tokio::sync::watch;
 
-/// The epochs of one server, or of one group of servers.
 #[derive(Default)]
 pub(crate) struct Epochs {
     /// The number of the one that counts now; read by every call.
@@ -16,7 +15,6 @@ pub(crate) struct Epochs {
     numbers: watch::Sender<u64>,
 }
 
-/// One of them.
 #[derive(Clone)]
 pub(crate) struct Epoch {
     all: Arc<Epochs>,
@@ -32,12 +30,10 @@ impl Epochs {
         Epoch { all: Arc::clone(self), number: self.number() }
     }
 
-    /// Has a value whenever an epoch has begun that was to be announced.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.numbers.subscribe()
     }
 
-    /// The next epoch begins.
     pub(crate) fn begin(&self, is_announced: bool) {
         let number = self.number.fetch_add(1, Ordering::Release) + 1;
         self.numbers.send_if_modified(|latest| {
@@ -48,7 +44,6 @@ impl Epochs {
 }
 
 impl Epoch {
-    /// Whether another one has begun.
     pub(crate) fn is_over(&self) -> bool {
         self.all.number() != self.number
     }

@@ -11,15 +11,13 @@ use crate::core::types::redact::DisplayKey;
 use crate::core::types::remedy::Advice;
 use crate::core::types::reporting::Reporting;
 
-/// An answer that is on its way. It borrows nothing, so it can outlive the call that asked.
+/// An answer that is on its way. It borrows nothing, so it can outlive its call.
 pub(crate) type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
 
-/// A backend that gave no usable answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: LockErrorKind,
     pub(crate) message: String,
-    /// What to do about it, where that is known.
     pub(crate) advice: Box<Advice>,
     pub(crate) source: Option<Cause>,
     /// Whether the attempt is certain to hold nothing, so that there is nothing to release.
@@ -47,7 +45,6 @@ impl Fault {
         reporting.redact(error.with_key(key.as_str()))
     }
 
-    /// In words that may be shown beside this key.
     pub(crate) fn shown(mut self, key: DisplayKey<'_>) -> Self {
         self.message = key.redact_in(&self.message).into_owned();
         if let Some(source) = self.source.as_ref().and_then(|source| key.redact_cause(source)) {
@@ -56,12 +53,10 @@ impl Fault {
         self
     }
 
-    /// A lock that was granted for a shorter time than its answer took.
     pub(crate) fn too_late() -> Self {
         Self::unavailable(LockError::TOO_LATE).advise(LockError::LONGER)
     }
 
-    /// A command that was not answered in time.
     pub(crate) fn no_answer(backend: &str, limit: Duration) -> Self {
         Self::unavailable(format!("{backend}: no answer within {limit:?}"))
     }

@@ -1,7 +1,7 @@
 //! What makes a holder: an answer to a request of its own process, and nothing else.
 //!
-//! A [`Lease`](crate::core::lease::Lease) is made of a [`Grant`] alone, and a grant of an answer: in the few places that
-//! read one. A message is neither.
+//! A [`Lease`](crate::core::lease::Lease) is made of a [`Grant`] alone, and a grant of an answer: in the few places
+//! that read one. A message is neither.
 //!
 //! See "On which code does safety rest, and why can the rest not break it?" in DESIGN.md.
 
@@ -14,7 +14,6 @@ use crate::core::types::key::LockKey;
 use crate::core::types::options::Ttl;
 use crate::core::types::token::FencingToken;
 
-/// A lock that was granted to an attempt, which the caller knows.
 #[derive(Clone)]
 pub(crate) struct Grant {
     fence: Reserved,
@@ -22,42 +21,38 @@ pub(crate) struct Grant {
     ttl: Ttl,
     /// Boxed, because every grant has the space for it and few are of one.
     permit: Option<Box<LockKey>>,
-    /// The epoch of the server that answered, where it can be left for another one, which may not know the grant.
+    /// Set if the server can be left for another one, which may not know the grant.
     epoch: Option<Arc<Epoch>>,
 }
 
 impl Grant {
-    /// The backend's answer to a request of the attempt that was sent at that moment, or later. From its execution on the
-    /// lock lasts for the attempt's TTL, and the fencing tokens were counted while it was the attempt's.
+    /// The backend's answer to a request of the attempt that was sent at that moment, or later. From its execution on
+    /// the lock lasts for the attempt's TTL, and the fencing tokens were counted while it was the attempt's.
     pub(crate) fn answered(attempt: &Attempt, fence: Reserved, sent: Moment) -> Self {
         Self { fence, since: sent, ttl: attempt.ttl, permit: None, epoch: None }
     }
 
-    /// Returns this grant as one of `permit`, for an attempt that wants any permit.
     pub(crate) fn of_permit(self, permit: Option<LockKey>) -> Self {
         Self { permit: permit.map(Box::new), ..self }
     }
 
-    /// Returns this grant as one that counts for nothing once `epoch` is over.
+    /// The grant is worth nothing once `epoch` is over.
     pub(crate) fn of_epoch(self, epoch: Option<Arc<Epoch>>) -> Self {
         Self { epoch, ..self }
     }
 
-    /// Returns the grant for the next call of the process, with the next of the reserved fencing tokens; none where
-    /// these are used up.
+    /// The grant for the next call of the process, with the next reserved fencing token; `None` if these are used up.
     pub(crate) fn pass(&self) -> Option<Self> {
         let passes = self.fence.passes.checked_sub(1)?;
         let fence = Reserved { first: self.fence.first.saturating_add(1), passes };
         Some(Self { fence, ..self.clone() })
     }
 
-    /// Whether a lease of that length, which begins with the grant, is held then.
     pub(crate) fn holds(&self, ttl: Ttl, now: Moment) -> bool {
         let is_over = self.epoch.as_ref().is_some_and(|epoch| epoch.is_over());
         self.lasts(ttl) && now < self.since.after(ttl.usable()) && !is_over
     }
 
-    /// Whether the lock was granted for that long.
     pub(crate) fn lasts(&self, ttl: Ttl) -> bool {
         ttl <= self.ttl
     }
@@ -66,7 +61,6 @@ impl Grant {
         FencingToken::new(self.fence.first)
     }
 
-    /// When the request was sent: a lease counts from here.
     pub(crate) fn since(&self) -> Moment {
         self.since
     }
@@ -87,7 +81,6 @@ impl Grant {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reserved {
     pub(crate) first: u64,
-    /// How often the turn may be passed on.
     pub(crate) passes: u64,
 }
 
@@ -105,7 +98,7 @@ impl Reserved {
         Self { first, passes: Self::PASSES }
     }
 
-    /// What a script reserved at that time. Where the fence counter was ahead, it has reserved a single token.
+    /// What a script reserved at that time. If the fence counter was ahead, it has reserved a single token.
     pub(crate) fn at(first: u64, time: u64) -> Self {
         if first > time { Self::single(first) } else { Self::turn(first) }
     }

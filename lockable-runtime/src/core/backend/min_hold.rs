@@ -7,15 +7,12 @@ use std::time::Duration;
 
 use crate::core::process::clock::Moment;
 
-/// When the minimum hold of one acquisition ends.
-///
-/// Written when the lock is granted for a minimum hold, read by each request for its release; zero
-/// without one, and after an answered release.
+/// Written when the lock is granted for a minimum hold, read by each request for its release; zero without one, and
+/// after an answered release.
 #[derive(Default)]
 pub(crate) struct MinHold(pub(super) AtomicU64);
 
 impl MinHold {
-    /// Leaves the lock taken until then, however soon it is released.
     pub(crate) fn set_end(&self, end: Moment) {
         self.0.store(end.as_nanos(), Ordering::Release);
     }
@@ -29,8 +26,8 @@ impl MinHold {
         self.0.load(Ordering::Acquire) != 0
     }
 
-    /// How long a release of now has to leave the lock taken, in whole milliseconds. The clock is read only
-    /// where a minimum hold is set.
+    /// How long a release now has to leave the lock taken, in whole milliseconds. The clock is read only if a minimum
+    /// hold is set.
     pub(crate) fn rest(&self, now: impl FnOnce() -> Moment) -> Option<Duration> {
         const ALMOST_ONE: Duration = Duration::from_nanos(999_999);
         let end = Some(self.0.load(Ordering::Acquire)).filter(|end| *end != 0)?;

@@ -1,7 +1,8 @@
 //! The contract of a store: what the core needs of it, and nothing that an operator needs.
 //!
-//! A store is a type with the ten verbs of a [`Backend`] and the methods of an [`Environment`], and an arm in `open.rs`.
-//! `tests/contract/fixture/stub_store.rs` is the smallest one. See "Why does a store have two contracts?" in DESIGN.md.
+//! A store is a type with the ten verbs of a [`Backend`] and the methods of an [`Environment`], and an arm in
+//! `open.rs`. `tests/contract/fixture/stub_store.rs` is the smallest one. See "Why does a store have two contracts?" in
+//! DESIGN.md.
 //!
 //! | verb | what the store does |
 //! |---|---|
@@ -9,7 +10,7 @@
 //! | [`enqueue`](Backend::enqueue) | grants a lock that is reserved for the attempt, or free with no one before it in the queue, for the whole TTL, with the fencing tokens of a turn ([`Reserved::turn`]); hands a free lock off to the first in the queue, if that is another; otherwise puts the attempt at the end of the queue, once |
 //! | [`leave`](Backend::leave) | takes the attempt out of the queue, and hands its lock off if it has one, whatever its minimum hold is |
 //! | [`release`](Backend::release) | frees the lock, or leaves it taken for [`min_hold.rest`](Attempt::min_hold), and for a second longer while attempts are queued; a lock that is free then is handed off |
-//! | [`release_to`](Backend::release_to) | first puts another attempt at the end of the queue, in the same step; if that is the first there, it is granted the lock. It is queued even if the first attempt is not the holder. If it has the lock already, it is granted that |
+//! | [`release_to`](Backend::release_to) | first puts another attempt at the end of the queue, in the same step, even if the first attempt is not the holder; grants it the lock if it is the first there, or has the lock already |
 //! | [`renew`](Backend::renew) | lets each lock last for a TTL from now, never shorter; without a TTL it only says whether the attempt has it |
 //! | [`transfer`](Backend::transfer) | gives the lock of one owner token to another, for its whole TTL; says that it is held if the other one has it already |
 //! | [`count_fence`](Backend::count_fence) | gives away one more fencing token, whether the lock is held or not |
@@ -17,28 +18,29 @@
 //! | [`is_any_taken`](Backend::is_any_taken) | reads whether anything is under one of several keys |
 //!
 //! To hand a lock off is to reserve it for the first in the queue whose process listens, for
-//! [`reservation`](Attempt::reservation), and to send that a [`WakeUp`]. A store that can send none may leave the lock free.
+//! [`reservation`](Attempt::reservation), and to send that a [`WakeUp`]. A store that can send none may leave the lock
+//! free.
 //!
 //! # Rules for every verb
-//! - Right before a request that can make an attempt the holder is sent, the store calls [`Attempt::mark_sent`], or, for a
-//!   renewal, has it called by [`Renewal::new`]. Otherwise no deadline runs, and what was granted late is not released.
-//! - [`Grant::answered`] takes the moment that `mark_sent` returned for `try_acquire`, which may be repeated and counts from
-//!   the first request; and the moment of this request for all others.
-//! - An attempt that [`is_withdrawn`](Attempt::is_withdrawn) when its request is sent is not queued any more: a store whose
-//!   verbs are done at once never meets that.
-//! - Where a pause, a ticket or a minimum hold is found, [`Attempt::mark_busy`] gets its value; otherwise the error of a busy
-//!   lock does not say what has it.
-//! - Where the effect of a request is unknown, the answer is a [`Fault`], and never that the lock is absent. A fault with
+//! - Right before it sends a request that can make an attempt the holder, the store calls [`Attempt::mark_sent`]; for a
+//!   renewal [`Renewal::new`] does. Otherwise no deadline runs, and what was granted late is not released.
+//! - [`Grant::answered`] takes the moment that `mark_sent` returned for `try_acquire`, which may be repeated and counts
+//!   from the first request; and the moment of this request for all others.
+//! - An attempt that [`is_withdrawn`](Attempt::is_withdrawn) when its request is sent is not queued any more: a store
+//!   whose verbs are done at once never meets that.
+//! - If the store finds a pause, a ticket or a minimum hold, it passes the value to [`Attempt::mark_busy`]; otherwise
+//!   the error of a busy lock does not say what has it.
+//! - If the effect of a request is unknown, the answer is a [`Fault`], and never that the lock is absent. A fault with
 //!   [`proves_absence`](Fault::proves_absence) says that nothing was done. One that is not
 //!   [`Unavailable`](crate::LockErrorKind::Unavailable) ends all calls that wait.
 //! - A released attempt is never granted again: its owner token is not used for another acquisition.
 //!
 //! An attempt with a [`local_permit`](Attempt::local_permit) wants any of the locks of
-//! [`members`](crate::core::types::permit::LocalPermit::members), which have one queue. A store may refuse it, in each verb,
-//! by a fault of the kind [`Refused`](crate::LockErrorKind::Refused).
+//! [`members`](crate::core::types::permit::LocalPermit::members), which have one queue. A store may refuse it, in each
+//! verb, by a fault of the kind [`Refused`](crate::LockErrorKind::Refused).
 //!
-//! The clock of [`now`](Environment::now) is that of this process, never that of a server: it does not go back, and runs on
-//! while the machine is suspended.
+//! The clock of [`now`](Environment::now) is that of this process, never that of a server: it does not go back, and
+//! runs on while the machine is suspended.
 
 use std::any::Any;
 use std::future::{Future, ready};
@@ -75,88 +77,79 @@ pub(crate) use grant::{Grant, Reserved};
 /// # Contract
 /// - At most one attempt is granted a key at any time of the backend's own clock.
 /// - A grant ends when it is released, or `ttl` after it was made or last renewed, whichever is first.
-/// - The same attempt, asked again while it is granted, is granted again: verbs may be repeated.
-/// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data: a counter that is
-///   gone starts above the last one, as at the time in microseconds.
+/// - An attempt that requests again while it is granted is granted again: verbs may be repeated.
+/// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data: a counter that is gone
+///   starts above the last one, as at the time in microseconds.
 /// - `renew` moves the end of a grant only forwards, and makes nothing that is not there.
 /// - `transfer` gives a lock to the other attempt only if this one has it, and fencing tokens stay as they are.
-/// - `release` of an attempt that is not the holder changes no lock. The guard, the turn, the background and operators
-///   call it; it proves the right by the owner token. Before the end of its `min_hold`,
-///   it leaves the lock taken until then, by no holder who could renew it.
+/// - `release` of an attempt that is not the holder changes no lock: the owner token proves the right to it. What a
+///   minimum hold leaves taken has no holder who could renew it.
 /// - A key that holds anything but a lock is left as it is.
 ///
 /// # Cancel safety
-/// A dropped `Reply` may or may not have had its effect. [`Attempt::sent_at`] says whether it can
-/// have; the caller keeps such replies until they are answered.
+/// A dropped `Reply` may or may not have had its effect. [`Attempt::sent_at`] says whether it can have; the caller
+/// keeps such replies until they are answered.
 pub(crate) trait Backend: Environment + Any {
-    /// Gives a free lock to the attempt; a lock that another one has stays as it is.
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<AcquireReply>;
 
-    /// Ends the hold of the attempt, and hands the lock off to the first in the queue.
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release>;
 
-    /// Releases, and queues another attempt of this process behind the others, in one step; gives
-    /// the grant when that one's turn has come at once.
+    /// Releases, and queues another attempt of this process; returns the grant of that if its turn has come at once.
     fn release_to(
         &self,
         attempt: Arc<Attempt>,
         next: Arc<Attempt>,
     ) -> Reply<(Release, Option<Grant>)>;
 
-    /// Renews leases, or only looks at them; gives one outcome for each, in their order. A fault that
-    /// concerns one lease leaves the others as they are.
+    /// Renews or checks leases; returns one outcome for each, in their order. A fault that concerns one lease leaves
+    /// the others as they are.
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>>;
 
-    /// Gives a lock from one owner token to another, for the whole lease of that: to a ticket, or to its holder.
+    /// Gives a lock from one owner token to another: to a ticket, or to its holder.
     fn transfer(&self, from: Arc<Attempt>, to: Arc<Attempt>) -> Reply<Transferred>;
 
-    /// Counts up the fence counter of the attempt's lock. No fencing token of the lock is above the count.
+    /// No fencing token of the lock is above the count.
     fn count_fence(&self, attempt: Arc<Attempt>) -> Reply<u64>;
 
-    /// Acquires the lock when the attempt's turn has come, or queues the attempt for it.
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued>;
 
-    /// Takes the attempt out of the queue; a lock that is its own meanwhile is passed to the next waiter.
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()>;
 
-    /// Who has the lock under a key, if there is a holder.
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>>;
 
     /// Whether anything is under one of these keys, which are in one slot.
     fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool>;
 }
 
-/// Where a backend is and what it runs on: its names, its clock, its tasks and its connections.
+/// Where a backend is and what it runs on.
 pub(crate) trait Environment: Send + Sync + 'static {
-    /// Which backend this is, for messages: where it is, without credentials.
+    /// Where the backend is, for messages, without credentials.
     fn name(&self) -> &str;
 
     /// Identity of the store: equal for two backends if they reach the same one, as far as can be known.
     fn store(&self) -> &str;
 
-    /// The time on the clock of this process that leases are measured by.
     fn now(&self) -> Moment;
 
-    /// A timer that goes with [`now`](Environment::now).
+    /// A timer on the clock of [`now`](Environment::now).
     fn timer(&self, duration: Duration) -> Sleep;
 
     /// Runs work that must not depend on the caller: never blocks, needs no runtime around it.
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
 
-    /// The runtime that renews the caller's leases: not the caller's own where that is blocked.
+    /// The runtime that renews the caller's leases: not the caller's own if that is blocked.
     fn renewal_runtime(&self, caller_blocks: bool) -> Handle;
 
-    /// Makes sure that the backend can be used from the calling task.
     fn connect(&self) -> Reply<()> {
         Box::pin(ready(Ok(())))
     }
 
-    /// Reports to this from now on what happens to connections, to renewed locks and to holders, where the backend
-    /// learns of that, and the wake-ups of the attempts of that origin. Each locker calls it once; a store that several
+    /// Reports to `events` from now on what happens to connections, renewed locks and holders, as far as the backend
+    /// learns of it, and the wake-ups of the attempts of that origin. Each locker calls it once; a store that several
     /// lockers share keeps them all.
     fn report_to(&self, origin: Origin, events: Weak<dyn Events>);
 
-    /// Which of the backend's servers has these locks: the renewals of one server go together.
+    /// The server of these locks: the renewals of one server go together.
     fn server_index(&self, _: Slot) -> usize {
         0
     }
@@ -166,25 +159,22 @@ pub(crate) trait Environment: Send + Sync + 'static {
         ReleasedBy::Script
     }
 
-    /// Begins to hear what others do with the locks that are held here, where it does not yet; never waits.
+    /// Starts to watch what others do with the locks that are held here; never waits.
     fn watch_holders(&self) {}
 
-    /// The fault of a request for such a lock on whose answer the calling task gave up after this time.
+    /// The fault of a request about such a lock on which the calling task gave up after this time.
     fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
         Fault::no_answer(self.name(), waited)
     }
 }
 
-/// The backend's reply to an attempt.
 pub(crate) enum AcquireReply {
     Granted(Grant),
-    /// Another holder has it.
     Busy,
     /// No one is at work: a `once` call ended well, and its period is not over.
     Done,
 }
 
-/// A lease that is to be renewed.
 #[derive(Clone)]
 pub(crate) struct Renewal {
     pub(crate) attempt: Arc<Attempt>,
@@ -193,7 +183,6 @@ pub(crate) struct Renewal {
 }
 
 impl Renewal {
-    /// A request that goes out now.
     pub(crate) fn new(attempt: &Arc<Attempt>, ttl: Option<Ttl>, now: Moment) -> Self {
         if let Some(ttl) = ttl {
             attempt.mark_renewed(now, ttl);
@@ -202,12 +191,11 @@ impl Renewal {
     }
 }
 
-/// What a renewal found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Renewed {
-    /// The lock is this attempt's, and lasts as long as was asked for, or longer.
+    /// The lock is this attempt's, and lasts for the TTL or longer.
     Held,
-    /// The lock has no holder: it expired or was deleted.
+    /// It expired or was deleted.
     Absent,
     /// Another holder has the lock, or other data is there; it was left alone.
     Taken,
@@ -226,10 +214,8 @@ impl From<Renewed> for Transferred {
     }
 }
 
-/// The answer to a request for a place in the queue.
 pub(crate) enum Enqueued<G = Grant> {
     Granted(G),
-    /// Another holder has the lock.
     Queued(Remaining),
     /// Queued as well, for a lock that is done.
     Done(Remaining),
@@ -239,7 +225,7 @@ pub(crate) enum Enqueued<G = Grant> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Remaining {
     Time(Duration),
-    /// It is taken until another request ends that.
+    /// Until another request ends that.
     Endless,
     /// The answer does not say it.
     Unknown,

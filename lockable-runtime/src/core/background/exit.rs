@@ -1,8 +1,8 @@
 //! The end of the process, which gives work in the background a moment.
 //!
-//! The main thread waits in the destructor of a thread-local value. The standard library runs it when the
-//! thread returns from `main`, and when it calls [`std::process::exit`]; by then other values of the thread
-//! may be gone. So nothing here uses tokio, `tracing` or a channel, which have such values of their own.
+//! The main thread waits in the destructor of a thread-local value. The standard library runs it when the thread
+//! returns from `main`, and when it calls [`std::process::exit`]; by then other values of the thread may be gone. So
+//! nothing here uses tokio, `tracing` or a channel, which have such values of their own.
 //!
 //! See "What happens to a release when the process exits?" in DESIGN.md.
 
@@ -14,15 +14,14 @@ use std::time::Duration;
 use crate::core::process::PerProcess;
 use crate::core::process::mutex::Mutex;
 
-/// The longest that a process ends later: far more than a release takes in one network, and hardly to be
-/// noticed at the end of a program.
+/// How much later a process ends at most: far more than a release takes in one network, and hardly noticed at the end
+/// of a program.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The work of one process in the background that its end would cut off.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     open: AtomicUsize,
-    /// Set before the main thread looks at the count for the last time, so that it is woken after that.
+    /// Set before the main thread reads the count for the last time, so that it is woken after that.
     is_awaited: AtomicBool,
     mutex: Mutex<()>,
     ended: Condvar,
@@ -47,7 +46,6 @@ impl Work {
         }
     }
 
-    /// Waits until no work is open, at most for `patience`; does nothing where none is.
     fn wait(&self, patience: Duration) {
         self.is_awaited.store(true, Ordering::SeqCst);
         let is_open = || self.open.load(Ordering::SeqCst) > 0;
@@ -69,7 +67,6 @@ thread_local! {
     static END: ThreadEnd = ThreadEnd { is_of_main: thread::current().name() == Some("main") };
 }
 
-/// The end of a thread.
 struct ThreadEnd {
     is_of_main: bool,
 }

@@ -1,6 +1,3 @@
-//! The process-wide background thread and its runtime: it runs releases, renewals, waiters, timers, and
-//! the requests of sync functions.
-
 use std::future::pending;
 use std::io;
 use std::thread;
@@ -12,12 +9,11 @@ use crate::core::process::PerProcess;
 
 pub(crate) mod exit;
 
-/// The process-wide background runtime: one thread, started at the first use, never ended. A process that
-/// was forked starts its own.
+/// The process-wide background runtime of releases, renewals, waiters, timers and the requests of sync functions: one
+/// thread, started at the first use, never ended. A forked process starts its own.
 ///
-/// It outlives every runtime of the user's, so a task spawned here runs even when the guard whose
-/// release it is was dropped by a runtime that shuts down. Spawning on it never blocks, and needs no
-/// runtime around it.
+/// It outlives every runtime of the user's, so a task spawned here runs even if a runtime that shuts down dropped the
+/// guard. Spawning on it never blocks, and needs no runtime around it.
 ///
 /// # Errors
 /// When the system gives no thread or no event queue.

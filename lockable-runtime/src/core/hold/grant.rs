@@ -10,35 +10,34 @@ use crate::core::lease::Lease;
 use crate::core::types::error::LockError;
 use crate::core::types::options::OnLost;
 
-/// Ready when a lease is over.
 pub(crate) type Over = Pin<Box<dyn Future<Output = LockError> + Send>>;
 
-/// One lock that is held, or several.
+/// One held lock, or several.
 #[doc(hidden)]
 pub trait Grant: Sized + Send + 'static {
-    /// What the body sees of it.
+    /// What the body sees.
     type Lease: Clone + Send + Sync + 'static;
 
-    /// What the body sees of it.
+    /// What the body sees.
     fn shown(&self) -> &Self::Lease;
 
-    /// The guard of each lock, once.
+    /// The guard of each lock.
     fn guards(&self) -> &[LockGuard];
 
-    /// The release at the end of a body: a failure is logged, and never returned instead of the body's value.
+    /// The release at the end of a body; a failure is logged.
     fn end(self) -> impl Future<Output = ()> + Send;
 
-    /// The lease of each lock, once.
+    /// The lease of each lock.
     fn each(&self) -> impl Iterator<Item = &Lease> {
         self.guards().iter().map(|guard| &guard.lease)
     }
 
-    /// Ready when a lease is over, but for those that a body finishes without.
+    /// Ready when a lease is over, except those that a body finishes without.
     fn over(&self) -> Pin<Box<dyn Future<Output = LockError> + Send>> {
         first_lost(self.each().filter(|lease| is_watched(lease)))
     }
 
-    /// Runs a step of the body that it is held for.
+    /// Runs a step of the body in the span of the hold.
     fn in_span<R>(&self, step: impl FnOnce() -> R) -> R {
         match self.guards().first() {
             Some(guard) => guard.in_scope(step),
@@ -63,12 +62,12 @@ impl Grant for LockGuard {
     }
 }
 
-/// Whether the end of this lease changes what a body may do: one that finishes without its lock has none to lose.
+/// Whether the end of this lease stops its body: one that finishes without its lock has none to lose.
 pub(crate) fn is_watched(lease: &Lease) -> bool {
     lease.on_lost() == OnLost::Cancel || !lease.is_lost()
 }
 
-/// The error of the first of these leases that is over; see [`Lease::lost`].
+/// The error of the first of these leases that is over.
 pub(crate) fn first_lost<'a>(leases: impl Iterator<Item = &'a Lease>) -> Over {
     let loss = |lease: &Lease| -> Over {
         let lease = lease.clone();

@@ -27,21 +27,15 @@ use crate::core::waiters::{Entry, Turn};
 /// exists.
 ///
 /// # Cancel safety
-/// Dropping the guard defers the release to a background thread: it does not block and cannot fail, in and outside
-/// of a runtime, while unwinding, and while a runtime shuts down. At the end of `main` call
-/// [`release`](LockGuard::release) instead, or wait for it with [`shutdown`](crate::shutdown).
+/// Dropping the guard defers the release to a background thread: it does not block and cannot fail, in and outside of a
+/// runtime, while unwinding, and while a runtime shuts down. At the end of `main` call [`release`](LockGuard::release)
+/// instead, or wait for it with [`shutdown`](crate::shutdown).
 ///
-/// A program that does neither ends up to 100 ms later. When its main thread returns from `main`, or calls
-/// [`std::process::exit`], it waits that long for releases in the background, if this thread has made a locker or
-/// dropped a guard itself. This frees the lock in nearly all programs, but it is no guarantee. It does not help:
-///
-/// - if only spawned tasks have lockers and guards;
-/// - over a link of 30 ms or more;
-/// - while the server is down;
-/// - if another thread exits, or if the process aborts or is killed.
-///
-/// It is tested on Linux; on other systems it depends on whether the destructors of the main thread's local values
-/// run. A lock that is not freed ends with its lease.
+/// A program that does neither waits up to 100 ms for releases in the background, when its main thread returns from
+/// `main` or calls [`std::process::exit`], if this thread has made a locker or dropped a guard itself. That frees the
+/// lock in nearly all programs, but it is no guarantee; it does not help over a link of 30 ms or more, while the server
+/// is down, or if another thread exits or the process aborts or is killed. It is tested on Linux; elsewhere it depends
+/// on whether the destructors of the main thread's local values run. A lock that is not freed ends with its lease.
 ///
 /// In a process that was forked while the lock was held, the drop does nothing: the lock is the parent's.
 ///
@@ -62,17 +56,17 @@ pub struct LockGuard {
     releaser: Arc<Releaser>,
     /// What a drop still has to release.
     unreleased: Option<Known>,
-    /// Lets others of this process know of the lease, which is renewed or checked, until the release begins.
+    /// Registers the lease, which is renewed or checked, until the release begins.
     entry: Option<Entry>,
-    /// What others of this process wait for, where the lock came from a queue.
+    /// What others of this process wait for, if the lock came from a queue.
     ///
     /// Boxed, because most locks come from none, and a guard is moved often.
     turn: Option<Box<Turn>>,
-    /// The span and the times of the hold, until the release begins.
+    /// Until the release begins.
     hold: Option<Hold>,
     /// Set for a permit: another call of this process has it once the release was tried, or the lease is over.
     local_permit: Option<Box<Occupied>>,
-    /// The attempt of the ticket that the lock may be by now, while that is not known.
+    /// The ticket that may have the lock by now, while that is unknown.
     pub(super) passing: Option<Arc<Attempt>>,
 }
 
@@ -89,7 +83,6 @@ impl LockGuard {
         Self { lease, releaser, unreleased, entry, turn, hold, local_permit: None, passing: None }
     }
 
-    /// The guard of a permit, with the call's local permit.
     pub(crate) fn in_local_permit(mut self, local_permit: Occupied) -> Self {
         let lease = self.lease.clone();
         local_permit.lasts(Box::new(move || lease.remaining()));
@@ -97,7 +90,6 @@ impl LockGuard {
         self
     }
 
-    /// The call that asked for the lock has it.
     pub(crate) fn begin(mut self, acquiring: Acquiring) -> Self {
         if let Some(hold) = &mut self.hold {
             acquiring.granted(self.lease.shown_key(), self.lease.fencing_token(), hold);
@@ -105,7 +97,7 @@ impl LockGuard {
         self
     }
 
-    /// The call has all of its locks now, of which this is one: the limits of the hold count from now.
+    /// The call has all of its locks now: the limits of the hold count from now.
     pub(crate) fn begin_limits(&self, options: &Options) {
         self.lease.begin(options);
         if let Some(entry) = self.entry.as_ref().filter(|_| !self.lease.renews()) {
@@ -113,7 +105,6 @@ impl LockGuard {
         }
     }
 
-    /// Runs a step of the body that the lock is held for.
     pub(crate) fn in_scope<R>(&self, step: impl FnOnce() -> R) -> R {
         if let Some(hold) = &self.hold { hold.in_scope(step) } else { step() }
     }
@@ -131,12 +122,12 @@ impl LockGuard {
     /// With `min_hold` the lock stays taken until that is over, but the call returns at once.
     ///
     /// # Errors
-    /// - [`is_lost`](LockError::is_lost) when the lock was lost already. If another holder has it,
-    ///   [`is_taken`](LockError::is_taken) holds too, and that holder's lock is not touched. It is also lost in a
-    ///   process that was forked while the lock was held: the parent holds it undisturbed.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply, so that the outcome is
-    ///   unknown; the release continues in the background. Also when the connection broke during the release:
-    ///   whether the lock was released or had already expired is unknown.
+    /// - [`is_lost`](LockError::is_lost) when the lock was lost already, also in a process that was forked while the
+    ///   parent held it. If another holder has it, [`is_taken`](LockError::is_taken) holds too; that holder's lock is
+    ///   not touched.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply; the release continues in the
+    ///   background. Also when the connection broke during the release: whether the lock was released or had already
+    ///   expired is unknown.
     ///
     /// # Cancel safety
     /// When the future is dropped, the release continues in the background.
@@ -151,11 +142,10 @@ impl LockGuard {
         }
     }
 
-    /// Releases the lock of a run that ended well, and leaves it done: until `period` after the grant no other call with
-    /// `once` runs.
+    /// Releases the lock of a run that ended well, and leaves it done for `period`, counted from the grant.
     ///
-    /// This is by hand what the option `once` of the attribute does. Those other calls return
-    /// [`is_done`](LockError::is_done), in any process, and calls without `once` find the lock busy.
+    /// Until then other calls with `once` return [`is_done`](LockError::is_done), in any process, and calls without it
+    /// find the lock busy. The option `once` of the attribute does this by itself.
     ///
     /// # Guarantees
     /// The lock stays taken only if the lease is held until its release. Otherwise the work can be done again.
@@ -164,9 +154,8 @@ impl LockGuard {
     /// A server that loses its data forgets what is done.
     ///
     /// # Errors
-    /// - As [`release`](LockGuard::release): after [`is_lost`](LockError::is_lost) nothing is done.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply. The release continues in the
-    ///   background, and leaves the lock done if it succeeds before the lease ends.
+    /// - As [`release`](LockGuard::release): after [`is_lost`](LockError::is_lost) nothing is done, and a release that
+    ///   continues in the background leaves the lock done if it succeeds before the lease ends.
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the lock was requested without
     ///   [`once`](crate::LockRequest::once), or for a period under 10 ms; the lock is released then.
     ///
@@ -198,8 +187,7 @@ impl LockGuard {
         checked
     }
 
-    /// The release at the end of a body: a failure is logged, and never returned instead of the body's
-    /// value.
+    /// The release at the end of a body: a failure is logged, and never returned instead of the body's value.
     pub(crate) async fn finish(mut self) {
         let is_known = matches!(self.lease.status_here(), Status::Lost(_));
         if let Ok(found @ (Release::Absent | Release::Taken)) = self.try_release().await
@@ -209,7 +197,7 @@ impl LockGuard {
         }
     }
 
-    /// Without an answer the guard stays responsible, and its drop defers the release.
+    /// Without a reply the guard stays responsible, and its drop defers the release.
     async fn try_release(&mut self) -> Result<Release, Fault> {
         if let Some(found) = self.end() {
             return Ok(found);
@@ -229,7 +217,7 @@ impl LockGuard {
         outcome
     }
 
-    /// A ticket has the lock: nothing of it is left here. Returns what releases it if that one is not used.
+    /// A ticket has the lock; returns what releases it if the ticket is not used.
     pub(super) fn leave(mut self) -> Arc<Releaser> {
         self.end_lease();
         (self.unreleased, self.passing) = (None, None);
@@ -238,7 +226,7 @@ impl LockGuard {
         Arc::clone(&self.releaser)
     }
 
-    /// The lock is this guard's still, or a ticket's that no one knows; the background releases it.
+    /// The lock is still this guard's or a ticket's, which is unknown; the background releases it.
     fn release_either(&mut self, ticket: Arc<Attempt>) {
         self.end_lease();
         self.unreleased = None;
@@ -247,7 +235,6 @@ impl LockGuard {
         self.turn.take().into_iter().for_each(|turn| turn.defer());
     }
 
-    /// Ends the lease, its renewal and its span.
     fn end_lease(&mut self) -> Ended {
         self.entry = None;
         let ended = self.lease.end();
@@ -294,7 +281,6 @@ impl LockGuard {
         Some(found)
     }
 
-    /// What the guard would do at its end is the parent's to do.
     fn leave_to_parent(&mut self) {
         self.unreleased = None;
         mem::forget((

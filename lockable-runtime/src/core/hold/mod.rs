@@ -1,4 +1,4 @@
-//! Holding locks: the guards, and the body that runs only while the lease is held.
+//! Guards, and the body that runs only while the lease is held.
 
 pub(crate) mod grant;
 pub(crate) mod guard;

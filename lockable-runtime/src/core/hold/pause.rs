@@ -14,22 +14,19 @@ use crate::core::types::pause;
 use crate::core::types::reason::Reason;
 
 impl LockGuard {
-    /// Ends the hold here, and leaves the lock taken for `length`, so that nothing runs under it: for maintenance, or a
-    /// deployment.
+    /// Ends the hold here, and leaves the lock taken for `length`, so that nothing runs under it: for
+    /// [maintenance](crate::guide::maintenance), or a deployment.
     ///
-    /// A listing shows it as [`Paused`](crate::HolderKind::Paused), with the reason. So does the error of a call that
-    /// finds it busy. The pause ends after `length`, which counts from now, or when
-    /// [`Admin::force_release`](crate::admin::Admin::force_release) ends it; `lockable pause` and `lockable resume` do
-    /// the same from a shell.
+    /// A listing, and the error of a call that finds the lock busy, show that it is
+    /// [`Paused`](crate::HolderKind::Paused), and why. The pause ends after `length`, which counts from now, or by
+    /// [`Admin::force_release`](crate::admin::Admin::force_release). The reason is one line of at most 200 characters,
+    /// in plain text for everyone who may read the lock or the logs: write no secret there.
     ///
     /// # Guarantees
     /// - The lock is never free in between, and no process has it: the pause outlives this one, and no release or
     ///   renewal of others ends it.
     /// - [`once`](crate::LockRequest::once) does not take it for a run that is done.
     /// - When it is resumed, the first waiter has the lock; after `length`, within a second.
-    ///
-    /// The reason is one line of at most 200 characters. It is stored in the lock's value, as plain text: everyone who
-    /// may read the lock can read it, and everyone who reads the logs of calls that find it busy. Write no secret there.
     ///
     /// # What this does not guarantee
     /// A server that loses its data, or a failover that loses this write, ends the pause. What runs without the lock is
@@ -39,8 +36,8 @@ impl LockGuard {
     /// The lock is released then, in the background.
     ///
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) for a `length` under 10 ms or over 24 hours.
-    /// - [`is_lost`](LockError::is_lost) when the lock is not held any more.
-    /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) and [`is_revoked`](LockError::is_revoked).
+    /// - [`is_lost`](LockError::is_lost), [`is_max_hold_reached`](LockError::is_max_hold_reached) and
+    ///   [`is_revoked`](LockError::is_revoked) when the hold is over.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply, or refuses.
     ///
     /// # Cancel safety
@@ -57,12 +54,7 @@ impl LockGuard {
     ///
     /// let error = locker.lock("imports").wait(Duration::ZERO).acquire().await.unwrap_err();
     /// assert!(error.is_busy() && error.to_string().ends_with("deploy 42"));
-    ///
-    /// let admin = locker.admin();
-    /// if let Some(paused) = admin.holder("imports").await? {
-    ///     admin.force_release(&paused, "the deployment is over").await?;
-    /// }
-    /// # locker.lock("imports").acquire().await?.release().await
+    /// # Ok(())
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
@@ -76,9 +68,7 @@ impl LockGuard {
 }
 
 impl LockSet {
-    /// Ends the holds here, and leaves all of the locks taken for `length`.
-    ///
-    /// As [`LockGuard::into_pause`], for each of them: all permits of a key, or several keys.
+    /// Pauses all of the locks, as [`LockGuard::into_pause`] one: all permits of a key, or several keys.
     ///
     /// # Errors
     /// As [`LockGuard::into_pause`]; then none of the locks is paused.

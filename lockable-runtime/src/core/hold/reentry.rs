@@ -1,4 +1,4 @@
-//! What the calling body holds already: asking for that again could only wait for itself.
+//! The locks that the calling body holds already: a request for one of them could only wait for itself.
 //!
 //! See "Why is the lock not reentrant?" in DESIGN.md.
 
@@ -8,11 +8,10 @@ use crate::core::lease::Lease;
 use crate::core::types::key::LockKey;
 
 thread_local! {
-    /// The leases of the bodies that are being polled, or run, on this thread, the outermost first.
+    /// The leases of the bodies that are polled, or run, on this thread, the outermost first.
     static HELD: RefCell<Vec<Lease>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs a step of a body that holds these leases.
 pub(crate) fn holding<'a, R>(
     leases: impl Iterator<Item = &'a Lease>,
     step: impl FnOnce() -> R,
@@ -28,10 +27,10 @@ pub(crate) fn holding<'a, R>(
     step()
 }
 
-/// Whether the code that asks is a part of a body that holds this key.
+/// Whether the caller runs inside of a body's poll that holds this key.
 ///
-/// That is what runs inside of the body's polls. Siblings in `join!` and `select!`, and spawned
-/// tasks, are none. A body that continues without its lock may ask for it again.
+/// Siblings in `join!` and `select!`, and spawned tasks, do not. A body that continues without its lock may request it
+/// again.
 pub(crate) fn holds(store: &str, is_it: impl Fn(&LockKey) -> bool) -> bool {
     let is_this = |lease: &&Lease| is_it(lease.key()) && lease.context().backend.store() == store;
     let these = |held: &RefCell<Vec<Lease>>| -> Vec<Lease> {
@@ -41,7 +40,7 @@ pub(crate) fn holds(store: &str, is_it: impl Fn(&LockKey) -> bool) -> bool {
     HELD.try_with(these).is_ok_and(|leases| leases.iter().any(|lease| !lease.is_lost()))
 }
 
-/// Removes this number of the innermost leases again, also when the step panics.
+/// Removes this number of the innermost leases, also when the step panics.
 struct Noted(usize);
 
 impl Drop for Noted {

@@ -25,12 +25,11 @@ use crate::core::types::options::OnLost;
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 pin_project! {
-    /// Acquires, runs the body while the lease is held, then releases; gives the body's value.
+    /// Acquires, runs the body while the lease is held, then releases; returns the body's value.
     ///
-    /// The body is dropped before the lock is released on every way out: at its end, when the lease
-    /// is lost, when it panics, and when this future is dropped.
-    ///
-    /// One future with the body in place, instead of an `async fn` that would store it twice.
+    /// The body is dropped before the lock is released on every way out: at its end, when the lease is lost, when it
+    /// panics, and when this future is dropped. It is one future with the body in place: an `async fn` would store it
+    /// twice.
     #[must_use = "nothing happens until it is polled"]
     #[project = RunProj]
     pub struct Run<F: Future, G: Grant = LockGuard> {
@@ -63,14 +62,13 @@ enum RunState<T, G> {
         outcome: Option<Result<T, LockError>>,
         release: BoxFuture<()>,
     },
-    /// Another holder has the lock, and the body says what the call gives then.
+    /// Another holder has the lock, and the body computes the call's value.
     Busy,
     /// Empty once the outcome is returned.
     Done(Option<Result<T, LockError>>),
 }
 
 impl<F: Future, G: Grant> Run<F, G> {
-    /// Nothing happens before the first poll.
     pub(crate) fn new(
         acquire: impl Future<Output = Result<G, LockError>> + Send + 'static,
         body: F,
@@ -86,7 +84,7 @@ impl<F: Future, G: Grant> Run<F, G> {
         self
     }
 
-    /// Leaves the lock done where the body ends well, as the options of its call say.
+    /// Leaves the lock done if the body ends well.
     pub fn once(mut self) -> Self
     where
         F::Output: EndsWell,
@@ -95,8 +93,7 @@ impl<F: Future, G: Grant> Run<F, G> {
         self
     }
 
-    /// Runs the body without a lock, and without a lease, when another holder has it: then the body
-    /// only says what the call gives.
+    /// Runs the body without a lock and a lease when another holder has it: it then computes the call's value.
     pub fn even_when_busy(mut self) -> Self {
         self.runs_when_busy = true;
         self
@@ -141,7 +138,6 @@ impl<F: Future, G: Grant> Future for Run<F, G> {
 }
 
 impl<F: Future, G: Grant> RunProj<'_, F, G> {
-    /// After acquiring: the body starts with its lease, or without one to answer a busy call.
     fn start(&mut self, acquired: Result<G, LockError>) -> RunState<F::Output, G> {
         match acquired {
             Ok(guard) => self.start_holding(guard),
@@ -170,8 +166,7 @@ impl<F: Future, G: Grant> RunProj<'_, F, G> {
     }
 }
 
-/// Releases after the body; the outcome waits for that, except for a loss that leaves nothing to
-/// release.
+/// Releases after the body; the outcome waits for that, unless a loss left nothing to release.
 fn release<T, G: Grant>(held: RunState<T, G>, outcome: Result<T, LockError>) -> RunState<T, G> {
     let is_lost = outcome.as_ref().is_err_and(LockError::is_lost);
     match held {
@@ -185,10 +180,8 @@ fn release<T, G: Grant>(held: RunState<T, G>, outcome: Result<T, LockError>) -> 
 
 /// Reads the clock before every poll of the body, and after the last.
 ///
-/// A timer alone would not do: after a pause of the process it lets the body take one more step
-/// before it goes off. It only wakes a body that waits past its deadline.
-///
-/// See "Why is the clock read before every poll, instead of a timer?" in DESIGN.md.
+/// A timer alone would let the body take one more step after a pause of the process. It only wakes a body that waits
+/// past its deadline. See "Why is the clock read before every poll, instead of a timer?" in DESIGN.md.
 fn poll_while_held<F: Future, G: Grant>(
     guard: &G,
     lost: &mut Option<BoxFuture<LockError>>,
@@ -215,13 +208,12 @@ fn poll_while_held<F: Future, G: Grant>(
     }
 }
 
-/// Drops the body before the lock is released, as a part of the body: what it drops may ask for its
-/// lock.
+/// Drops the body before the lock is released, as a part of the body: what it drops may request its lock.
 fn drop_body<F, G: Grant>(guard: &G, mut body: Pin<&mut Option<F>>) {
     guard.in_span(|| holding(guard.each(), || body.set(None)));
 }
 
-/// Why a body may not start, if it may not: nothing is half done yet, whatever `on_lost` says.
+/// Why a body may not start, if it may not, whatever `on_lost` says: nothing is half done yet.
 pub(crate) fn refuse_start(guard: &impl Grant) -> Option<LockError> {
     // The locks were acquired just now.
     guard.each().find_map(|lease| lease.over(lease.status_here()))
@@ -239,7 +231,6 @@ fn stop_reason(guard: &impl Grant) -> Option<LockError> {
     })
 }
 
-/// The outcome of a body that completed; a lease may have been lost meanwhile.
 pub(crate) fn completed<T>(guard: &impl Grant, value: T) -> Result<T, LockError> {
     for lease in guard.each() {
         let Status::Lost(loss) = lease.status() else { continue };
@@ -255,14 +246,14 @@ fn poll_body<F: Future>(body: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll
     body.as_pin_mut().map_or(Poll::Pending, |body| body.poll(cx))
 }
 
-/// What a body returns for which the lock stays taken behind a good end.
+/// The value of a body that can leave its lock done.
 #[diagnostic::on_unimplemented(
     message = "`once` cannot know from a `{Self}` whether the call ended well",
     label = "neither a `Result`, nor an `Option`, nor `()`",
     note = "return `Result<T, E>`, `Option<T>` or `()`; or call `LockGuard::keep` yourself, on a lock that was requested with `once()`"
 )]
 pub trait EndsWell {
-    /// Whether it did: then no other call runs until the end of the period.
+    /// Whether the body ended well.
     fn ended_well(&self) -> bool;
 }
 
@@ -290,14 +281,14 @@ impl<F: Future, G: Grant> fmt::Debug for Run<F, G> {
     }
 }
 
-/// Gives a body its lease when it starts, or says that another holder has the lock.
+/// Gives a body its lease when it starts, or reports a busy lock.
 #[derive(Clone, Debug)]
 pub struct GrantCell<L>(Arc<OnceCell<Option<L>>>);
 
-/// The one of a body under one lock.
+/// For a body under one lock.
 pub type LeaseCell = GrantCell<Lease>;
 
-/// The one of a body under several.
+/// For a body under several.
 pub type LeasesCell = GrantCell<Leases>;
 
 impl<L> Default for GrantCell<L> {
@@ -312,7 +303,7 @@ impl<L: Clone> GrantCell<L> {
         drop(self.0.set(lease));
     }
 
-    /// The lease; `None` when the body runs only to say what a busy call gives.
+    /// The lease; `None` when the lock is busy.
     pub async fn outcome(&self) -> Option<L> {
         match self.0.get() {
             Some(lease) => lease.clone(),
@@ -321,7 +312,7 @@ impl<L: Clone> GrantCell<L> {
         }
     }
 
-    /// The lease of a body that runs under its lock only.
+    /// The lease of a body that runs only under its lock.
     pub async fn lease(&self) -> L {
         match self.outcome().await {
             Some(lease) => lease,

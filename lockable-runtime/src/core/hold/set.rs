@@ -17,20 +17,15 @@ use crate::core::types::ticket::Ticket;
 
 /// Several held locks, released together when this is dropped.
 ///
-/// Each is a lock of its own, as a [`LockGuard`] holds it: a call for one of the keys excludes, and is excluded.
+/// Each is a lock of its own: a call for one of the keys excludes, and is excluded.
 ///
 /// # What this does not guarantee
-/// As with a [`LockGuard`], code under a set that is held by hand is not stopped when a lock is lost. Choose one of
-/// these:
-///
-/// - check [`is_held`](Leases::is_held) before each step that matters;
-/// - wait for [`lost`](Leases::lost) beside the work;
-/// - let [`run`](crate::LockRequest::run) or the attribute hold the locks.
-///
-/// If one lock is lost, the others stay held until this is dropped or released.
+/// As with a [`LockGuard`], code under a set that is held by hand is not stopped when a lock is lost: check
+/// [`is_held`](Leases::is_held), wait for [`lost`](Leases::lost), or let [`run`](crate::LockRequest::run) or the
+/// attribute hold the locks. If one lock is lost, the others stay held until this is dropped or released.
 ///
 /// # Cancel safety
-/// Dropping the set defers the releases to a background thread, as dropping a [`LockGuard`] does.
+/// As dropping a [`LockGuard`](LockGuard#cancel-safety), it defers the releases to a background thread.
 ///
 /// # Examples
 /// ```
@@ -52,7 +47,6 @@ pub struct LockSet {
 }
 
 impl LockSet {
-    /// Makes a set of the guards of all these keys.
     pub(crate) fn new(mut guards: Vec<LockGuard>, keys: &[LockKey]) -> Self {
         guards.sort_by_key(|guard| keys.iter().position(|key| key == guard.lease.key()));
         let of = |key: &LockKey| guards.iter().find(|guard| guard.lease.key() == key);
@@ -83,7 +77,6 @@ impl LockSet {
     }
 }
 
-/// Passing the locks to another process.
 impl LockSet {
     /// Ends the hold here, and leaves each lock taken for `ttl`, for the process that redeems its ticket.
     ///
@@ -95,22 +88,6 @@ impl LockSet {
     ///
     /// # Cancel safety
     /// When the future is dropped, the locks are released in the background.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use std::time::Duration;
-    ///
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let locks = locker.lock_all(["account:7", "account:3"]).acquire().await?;
-    /// for ticket in locks.into_tickets(Duration::from_secs(60)).await? {
-    ///     let guard = locker.redeem(ticket).acquire().await?;
-    ///     guard.release().await?;
-    /// }
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub async fn into_tickets(self, ttl: Duration) -> Result<Vec<Ticket>, LockError> {
         let made = join_all(self.guards.into_iter().map(|guard| guard.pass(ttl))).await;
         // After an error the tickets that were made are dropped here, which releases their locks.
@@ -137,7 +114,7 @@ impl Grant for LockSet {
     }
 }
 
-/// Releases what is still held; of what is lost there is nothing to wait for.
+/// Releases what is still held.
 pub(crate) async fn end_all(mut guards: Vec<LockGuard>) {
     guards.retain(|guard| !guard.lease.is_lost());
     join_all(guards.into_iter().map(LockGuard::finish)).await;
@@ -151,64 +128,31 @@ impl fmt::Debug for LockSet {
 
 /// The leases of several locks that are held together, in the order in which their keys were written.
 ///
-/// `guard = name` beside `keys` in [`distributed_lock`](crate::distributed_lock) binds them inside the body;
-/// [`LockSet::leases`] returns them. They are a slice: `locks[1]` is the [`Lease`] of the second key. If two keys are
-/// equal, they have the same lease at both places.
-///
-/// # Examples
-/// Two rows, each with the token of its own lock:
-/// ```
-/// # async fn example() -> Result<(), lockable_runtime::LockError> {
-/// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-/// let locks = locker.lock_all(["account:7", "account:3", "account:7"]).acquire().await?;
-/// let leases = locks.leases();
-/// assert!(leases[1].key().as_str().ends_with("account:3"));
-/// assert_eq!(leases[0].fencing_token(), leases[2].fencing_token());
-/// assert!(leases.is_held());
-/// # locks.release().await
-/// # }
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-/// ```
+/// `guard = name` beside `keys` in [`distributed_lock`](crate::distributed_lock) binds them, and [`LockSet::leases`]
+/// returns them. They are a slice; equal keys have the same lease at both places.
 #[derive(Clone, Debug)]
 pub struct Leases(Arc<[Lease]>);
 
 impl Leases {
-    /// Returns whether the holder may still rely on all of the locks.
-    ///
-    /// # What this does not guarantee
-    /// As [`Lease::is_held`].
+    /// Returns whether the holder may still rely on all of the locks, as by [`Lease::is_held`].
     #[must_use]
     pub fn is_held(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// Returns how long the holder may still rely on all of the locks; zero when it may not. See
-    /// [`Lease::remaining`].
+    /// Returns how long the holder may still rely on all of the locks, as by [`Lease::remaining`]; zero when it may
+    /// not.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.iter().map(Lease::remaining).min().unwrap_or_default()
     }
 
-    /// Waits until the holder may no longer rely on one of the locks; returns the error that names its key and
-    /// states the reason.
+    /// Waits until the holder may no longer rely on one of the locks; returns the error, with its key and the reason.
     ///
     /// It returns when [`Lease::lost`] of one of them does, and never once the locks were released.
     ///
     /// # Cancel safety
     /// Nothing is missed: if a lock is lost already, the next call returns at once.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # use std::time::Duration;
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let request = locker.lock_all(["stock:1", "stock:2"]).expire(Duration::from_millis(20));
-    /// let locks = request.acquire().await?;
-    /// assert!(locks.leases().lost().await.is_lost());
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub async fn lost(&self) -> LockError {
         first_lost(self.iter()).await
     }

@@ -19,27 +19,24 @@ use crate::core::types::ticket::Ticket;
 impl LockGuard {
     /// Ends the hold here, and leaves the lock taken for `ttl`, for the process that redeems the ticket.
     ///
-    /// It is for work that begins here and ends elsewhere: a web request acquires the lock, and answers; the worker
-    /// that gets the message [redeems](crate::Locker::redeem) the ticket, finishes, and releases.
+    /// It is for [work that begins here and ends elsewhere](crate::guide::leases#begin-here-finish-there): a web
+    /// request acquires the lock, and answers; the worker that gets the message [redeems](crate::Locker::redeem) the
+    /// ticket.
     ///
     /// # Guarantees
     /// - The lock is never free in between: no other call has it before the ticket is redeemed, or `ttl` is over.
-    /// - Nothing of the lock is left in this process: it is not renewed, and [`shutdown`](crate::shutdown) does not wait for
-    ///   it. Its [`lease`](LockGuard::lease) is neither held nor lost.
-    /// - The fencing token stays the same. The other options of the hold, such as `max_hold` and `min_hold`, end with it:
-    ///   the request that redeems the ticket has its own.
+    /// - Nothing of the lock is left in this process: it is not renewed, and [`shutdown`](crate::shutdown) does not
+    ///   wait for it. Its [`lease`](LockGuard::lease) is neither held nor lost.
+    /// - The fencing token stays the same. The other options of the hold end with it: the request that redeems the
+    ///   ticket has its own.
     ///
-    /// `ttl` counts from now and not from the grant, so choose it for the longest time that the message waits, and
-    /// not for the work. A lock whose ticket is never redeemed is free after it. Until then a listing shows it as
-    /// [`Ticket`](crate::HolderKind::Ticket), and an operator's request to stop frees it.
-    ///
-    /// A ticket that is not needed, as after a message that could not be sent, is given back by
-    /// `locker.redeem(ticket).acquire().await?.release().await?`.
+    /// `ttl` counts from now: choose it for the longest time that the message waits, and not for the work. Until it is
+    /// over, a listing shows the lock as [`Ticket`](crate::HolderKind::Ticket), and an operator's request to stop frees
+    /// it. To give a ticket back, as after a message that could not be sent, redeem and release it.
     ///
     /// # What this does not guarantee
-    /// - A ticket that is lost on its way keeps the lock for `ttl`, unless an operator frees it.
-    /// - The lock does not remember the work: after `ttl`, after the death of the worker and after the end of the work it
-    ///   is free alike. So a worker that finds it free acquires it and looks at the data.
+    /// - The lock does not remember the work: after `ttl`, after the death of the worker and after the end of the work
+    ///   it is free alike. So a worker that finds it free acquires it and looks at the data.
     /// - A failover can lose the step that made the ticket, as it can lose a lock. No call can redeem it then. If it loses
     ///   the redemption, a second delivery redeems the ticket again; the fencing token is the same.
     /// - A [`once`](crate::LockRequest::once) run that ends in another process is not done, but released.
@@ -48,8 +45,8 @@ impl LockGuard {
     /// [`IntoTicketError::into_guard`] returns the guard, with the lock as it was before the call, after these:
     ///
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) for a `ttl` under 10 ms.
-    /// - [`is_lost`](LockError::is_lost) when the lock is not held any more.
-    /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) and [`is_revoked`](LockError::is_revoked).
+    /// - [`is_lost`](LockError::is_lost), [`is_max_hold_reached`](LockError::is_max_hold_reached) and
+    ///   [`is_revoked`](LockError::is_revoked) when the hold is over.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend has no connection, or refuses.
     ///
     /// It returns `None` after [`is_unavailable`](LockError::is_unavailable) when the backend did not reply, so that
@@ -96,7 +93,6 @@ impl LockGuard {
         Ok((ticket, passed))
     }
 
-    /// Ends the hold here, and leaves the lock taken under this owner token.
     pub(super) async fn pass_to(
         mut self,
         owner: OwnerToken,
@@ -114,7 +110,6 @@ impl LockGuard {
         Ok(Passed { attempt, releaser, stays: false })
     }
 
-    /// Leaves the lock where the ticket has it.
     fn passed(self, answer: Result<Renewed, Fault>) -> Result<Arc<Releaser>, IntoTicketError> {
         let loss = match answer {
             Ok(Renewed::Held) => return Ok(self.leave()),
@@ -134,7 +129,6 @@ impl LockGuard {
         Err(IntoTicketError::new(guard.lease.lost_error(loss), Some(guard)))
     }
 
-    /// No ticket has the lock.
     fn kept(mut self) -> Self {
         self.passing = None;
         self.lease.passes(false);
@@ -163,14 +157,12 @@ impl Drop for Passed {
     }
 }
 
-/// # Errors
-/// When the time is none of a lease, or the lock is not held.
 fn passable(lease: &Lease, ttl: Duration) -> Result<Ttl, LockError> {
     let ttl = Ttl::new("ttl", ttl).map_err(|error| lease.about(|key| error.with_key(key)))?;
     lease.still_held().map(|()| ttl)
 }
 
-/// Why there is no [`Ticket`], and the guard where its lock is as before.
+/// Why there is no [`Ticket`], and the guard if its lock is as before.
 ///
 /// It converts into the [`LockError`], which drops the guard: the lock is released then.
 ///
@@ -192,7 +184,6 @@ fn passable(lease: &Lease, ttl: Duration) -> Result<Ttl, LockError> {
 #[derive(Debug)]
 pub struct IntoTicketError {
     error: LockError,
-    /// Boxed, because the other outcome is small.
     guard: Option<Box<LockGuard>>,
 }
 

@@ -1,11 +1,9 @@
-//! A list to which everyone adds, and from which nothing is taken.
-
 use once_cell::race::OnceBox;
 
 /// A list that starts empty, in a `static`, and only grows.
 ///
-/// No call here waits for another thread: in a forked child that thread may not exist. To look is to follow
-/// the list from its start, so it is for few values, and those that are looked for often are found first.
+/// No call here waits for another thread: in a forked child that thread may not exist. A search follows the list from
+/// its start: it is for few values, and those that are often searched are found first.
 pub(crate) struct GrowOnly<T>(OnceBox<Node<T>>);
 
 struct Node<T> {
@@ -18,7 +16,7 @@ impl<T> GrowOnly<T> {
         Self(OnceBox::new())
     }
 
-    /// The first value that is the wanted one, which is added at the end where there is none.
+    /// The first wanted value; adds one at the end if there is none.
     pub(crate) fn find_or_add(&self, is_wanted: impl Fn(&T) -> bool, make: impl Fn() -> T) -> &T {
         let mut list = self;
         loop {
@@ -49,8 +47,8 @@ mod tests {
         assert_eq!((find(1), find(2)), (first, second));
     }
 
-    /// Goal: threads that add at the same time find the same values.
-    /// Method: each compares the addresses that it was given with those of a later look.
+    /// Goal: threads that add at the same time find the same values. Method: each compares the addresses that it was
+    /// given with those of a later look.
     #[test]
     fn threads_add_each_value_once() {
         let list = GrowOnly::new();

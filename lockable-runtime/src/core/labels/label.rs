@@ -11,19 +11,16 @@ use crate::core::labels::metric_keys::MetricKeys;
 
 /// Names the locks of one place in the code. The attribute has one as a `static` of its own.
 pub struct Label {
-    /// The key template; empty where there is none.
+    /// The key template; empty without one.
     lock: &'static str,
-    /// The path of the decorated function; empty where there is none.
+    /// The path of the decorated function; empty without one.
     function: &'static str,
-    /// The keys of its metrics.
     #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "there are none"))]
     pub(crate) metrics: MetricKeys,
 }
 
-/// The label of locks that were given none.
 static NONE: Label = Label::new("", "");
 
-/// The labels that were written by hand, found by a hash of their texts.
 static BY_HAND: [GrowOnly<Label>; 64] = [const { GrowOnly::new() }; 64];
 
 impl Label {
@@ -33,7 +30,7 @@ impl Label {
         Self { lock, function, metrics: MetricKeys::new() }
     }
 
-    /// Returns the label of locks that no attribute makes. It is stored for as long as the program runs, once for each text.
+    /// The label of locks that no attribute makes. It is stored for as long as the program runs, once for each text.
     pub(crate) fn by_hand(lock: &'static str) -> &'static Self {
         let mut hasher = DefaultHasher::new();
         lock.hash(&mut hasher);
@@ -46,12 +43,10 @@ impl Label {
         }
     }
 
-    /// The key template as it is written, where there is one.
     pub(crate) fn lock(&self) -> Option<&'static str> {
         Some(self.lock).filter(|lock| !lock.is_empty())
     }
 
-    /// The path of the decorated function, where there is one.
     pub(crate) fn function(&self) -> Option<&'static str> {
         Some(self.function).filter(|function| !function.is_empty())
     }

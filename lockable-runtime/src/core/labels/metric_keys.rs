@@ -1,5 +1,3 @@
-//! The names and labels under which one lock's metrics are sent.
-
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use metrics::{Key, Label};
@@ -10,7 +8,7 @@ use crate::core::labels::grow_only::GrowOnly;
 /// whichever recorder it is sent to.
 pub(crate) struct MetricKeys {
     known: GrowOnly<KnownKey>,
-    /// The recorder's generation when the keys were compared with it last.
+    /// The recorder's generation when the keys were last compared with it.
     since: AtomicU32,
 }
 
@@ -25,13 +23,12 @@ impl MetricKeys {
         Self { known: GrowOnly::new(), since: AtomicU32::new(0) }
     }
 
-    /// Whether this is the first look since that event, by its number from one on.
+    /// Whether this is the first look since that event, which is a number from one on.
     pub(crate) fn is_first_since(&self, event: u32) -> bool {
         self.since.load(Ordering::Relaxed) != event
             && self.since.swap(event, Ordering::Relaxed) != event
     }
 
-    /// The key of a metric with the label `lock`, and perhaps with another one.
     pub(crate) fn get(
         &self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! The label of a lock in logs and metrics, and what is kept of each label.
+//! The label of a lock in logs and metrics, and what is stored of each label.
 
 pub(crate) mod grow_only;
 pub(crate) mod label;

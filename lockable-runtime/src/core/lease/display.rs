@@ -1,14 +1,12 @@
-//! What a lease shows of itself.
-
 use std::fmt;
 
 use super::{Lease, Status};
 
 impl Lease {
-    /// The lock in one line, for [`Debug`](fmt::Debug).
+    /// Writes the lock in one line, for [`Debug`](fmt::Debug).
     ///
-    /// All is read before anything is written, so a slow writer holds up no renewal. A deadline that has
-    /// passed is left for others to find: the event of that loss could land inside of one being written.
+    /// All is read before anything is written, so a slow writer holds up no renewal. A deadline that has passed is not
+    /// noted: the event of that loss could be written inside of another one.
     ///
     /// See "Why does `Debug` of a guard show so little?" in DESIGN.md.
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! What a lease says when it cannot be counted on.
+//! The errors of a lease that can no longer be relied on.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,6 @@ use crate::core::backend::Fault;
 use crate::core::types::error::{Cause, LockError, LockErrorKind};
 
 impl Lease {
-    /// The error of a body that was stopped, or that completed although the lock was lost.
     pub(crate) fn loss_error(&self, loss: Loss, completed: bool) -> LockError {
         let what = if completed {
             "the lock was lost before the body completed, and its value was dropped; its effects may \
@@ -36,7 +35,6 @@ impl Lease {
         error.with_taken(loss == Loss::Taken).with_source(cause)
     }
 
-    /// Why the lock was lost, in a sentence.
     pub(super) fn why(&self, loss: Loss) -> Cow<'static, str> {
         loss.why(self.renews(), self.unrenewed().as_deref(), self.reason().as_ref())
     }
@@ -45,7 +43,6 @@ impl Lease {
         self.about(LockError::max_hold_reached)
     }
 
-    /// Why the holder may not count on a lock with this status, if it may not.
     pub(crate) fn over(&self, status: Status) -> Option<LockError> {
         match status {
             Status::Held(_) | Status::Released => None,
@@ -64,19 +61,17 @@ impl Lease {
         self.0.done_until.map(drop).ok_or_else(refused)
     }
 
-    /// The error of a release that found the lock gone.
     pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
         let forced = self.state().loss().filter(|loss| *loss == Loss::Forced);
         let known = forced.map(|loss| self.lost_error(loss).with_taken(taken));
         known.unwrap_or_else(|| self.about(|key| LockError::released_too_late(key, taken)))
     }
 
-    /// An error of the backend about this lock.
     pub(crate) fn fault(&self, fault: Fault) -> LockError {
         fault.about(self.key(), &self.context().reporting).labeled(self.0.label)
     }
 
-    /// An error about this lock, as it may be shown.
+    /// An error about this lock, redacted if its key is.
     pub(crate) fn about(&self, error: impl FnOnce(&str) -> LockError) -> LockError {
         self.context().reporting.redact(error(self.key().as_str())).labeled(self.0.label)
     }

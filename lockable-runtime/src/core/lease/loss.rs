@@ -5,23 +5,17 @@ use std::borrow::Cow;
 use crate::core::types::error::LockError;
 use crate::core::types::reason::Reason;
 
-/// How a lock was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// The deadline passed, and no renewal was answered before it.
     Deadline,
-    /// The lock has no holder: it expired or was deleted.
     Absent,
-    /// Another holder has the lock.
     Taken,
-    /// An operator took the lock away, and said so.
     Forced,
     /// The process was forked, and the lock is its parent's. No state has this: it is known without one.
     Forked,
 }
 
 impl Loss {
-    /// Names the loss in one word, by which losses are counted.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Deadline => "deadline",
@@ -32,9 +26,9 @@ impl Loss {
         }
     }
 
-    /// Explains the loss in a sentence, with what the holder can do about it, if there is something.
+    /// Explains the loss in a sentence, with what the holder can do about it.
     ///
-    /// `unrenewed` is why the last renewal failed, if it did, and `reason` the operator's, if there is one.
+    /// `unrenewed` is why the last renewal failed, and `reason` the operator's.
     pub(super) fn why(
         self,
         renews: bool,

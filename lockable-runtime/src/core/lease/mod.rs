@@ -37,8 +37,8 @@ mod state;
 /// The lease of a held lock: a handle that shows its state and can extend it, but does not hold the lock.
 ///
 /// `guard = name` in [`distributed_lock`](crate::distributed_lock) binds one inside the body;
-/// [`LockGuard::lease`](crate::LockGuard::lease) returns another. It is cheap to clone and may outlive the lock:
-/// then it reports that the lock is no longer held.
+/// [`LockGuard::lease`](crate::LockGuard::lease) returns another. It is cheap to clone and may outlive the lock: then
+/// it reports that the lock is no longer held.
 ///
 /// # Examples
 /// ```
@@ -60,23 +60,21 @@ struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
     ttl: Ttl,
-    /// Whether it is renewed for as long as the lock is held; before `begin` in any case.
+    /// Before `begin` in any case.
     renews: AtomicBool,
     on_lost: OnLost,
     label: &'static Label,
-    /// Until when the lock is done if its body ends well, where its call has `once`; the grant where a guard is to say
-    /// for how long.
+    /// Until when the lock is done if a `once` body ends well; the moment of the grant if the guard decides that.
     done_until: Option<Moment>,
     /// Written by renewals, by the guard, and by the caller that finds the deadline passed.
     state: Mutex<LeaseState>,
-    /// Notified when the lease is lost.
     lost: Notify,
     context: Arc<BackendContext>,
 }
 
 impl Lease {
-    /// The lease of a grant, which counts from the request that the grant answers; none where that is over by now. There is
-    /// no other way to make one.
+    /// The lease of a grant, counted from the request that the grant answers; `None` if it is over by now. Nothing else
+    /// makes one.
     pub(crate) fn of(
         grant: &Grant,
         attempt: Arc<Attempt>,
@@ -129,7 +127,7 @@ impl Lease {
         self.0.renews.store(options.renew, Ordering::Release);
     }
 
-    /// Makes the lease whole again if a third of it has gone by; fails if it is over.
+    /// Renews the lease if a third of it has gone by; fails if it is over.
     pub(crate) async fn refresh(&self) -> Result<(), LockError> {
         let third = self.0.ttl.duration() / 3;
         if !self.update(|state, now| state.is_older(third, now)) {
@@ -153,9 +151,7 @@ impl Lease {
         &self.0.attempt.key
     }
 
-    /// Returns the number that grows with every grant of this key, and stays the same while it is renewed.
-    ///
-    /// Pass it to the resource that the lock protects.
+    /// Returns the number that grows with every grant of this key: pass it to the resource that the lock protects.
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.0.fencing_token
@@ -163,8 +159,8 @@ impl Lease {
 
     /// Returns how long the holder may still rely on the lock; zero when it may not.
     ///
-    /// It is one per cent and two milliseconds less than the lease in the backend, measured from when the last
-    /// request was sent that acquired or renewed the lock. With `max_hold` it is no longer than that allows.
+    /// It counts from when the last request was sent that acquired or renewed the lock, and is one per cent and two
+    /// milliseconds less than the lease in the backend. `max_hold` limits it.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         match self.status() {
@@ -187,11 +183,10 @@ impl Lease {
 
     /// Returns whether the lock was lost: its deadline passed, or a renewal found it gone.
     ///
-    /// A loss is final. A process that was forked while the lock was held has lost it, and its parent holds it
-    /// undisturbed.
+    /// A loss is final. A forked process has lost the locks of its parent, which holds them undisturbed.
     ///
-    /// A lock that was released before is not lost. Neither is a lock whose `max_hold` is over, or whose holder an
-    /// operator asked to stop, until its lease ends without a release.
+    /// A released lock is not lost. Neither is a lock whose `max_hold` is over, or whose holder an operator asked to
+    /// stop, until its lease ends without a release.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         matches!(self.status(), Status::Lost(_))
@@ -199,15 +194,9 @@ impl Lease {
 
     /// Waits until the holder may no longer rely on the lock; returns the error that states the reason.
     ///
-    /// It returns when:
-    ///
-    /// - the deadline passes;
-    /// - a renewal finds that the lock was deleted or taken over;
-    /// - `max_hold` is over;
-    /// - an operator asks the holder to stop.
-    ///
-    /// Without `renew`, a lock that disappears from the backend is noticed only at its deadline, or when a
-    /// connection is opened again. The wait never ends once the lock was released.
+    /// That is when the deadline passes, a renewal finds that the lock was deleted or taken over, `max_hold` is over,
+    /// or an operator asks the holder to stop. Without `renew`, a lock that disappears from the backend is noticed only
+    /// at its deadline, or when a connection is opened again. The wait never ends once the lock was released.
     ///
     /// # Cancel safety
     /// Nothing is missed: if the lock is lost already, the next call returns at once.
@@ -242,7 +231,6 @@ impl Lease {
         }
     }
 
-    /// Its end, once the deadline or the end of `max_hold` is no more than that away, or it is over.
     async fn ending(&self, of_deadline: Duration, of_hold: Duration) -> LeaseEnd {
         loop {
             // Registered before the look, so that a loss right after it is not missed.
@@ -262,13 +250,10 @@ impl Lease {
         }
     }
 
-    /// Waits until the end is at most `duration` away; returns how much is left.
+    /// Waits until the end is at most `duration` away, so that a long body can stop in order; returns how much is left.
     ///
-    /// With it a long body ends in order: it flushes, records how far it got, and returns.
-    ///
-    /// The end is that of the lease or, if that is nearer, of `max_hold`. Renewals extend a lease with `renew`
-    /// again and again, so its own end matters only when less than a third of `expire` is left, which shows that
-    /// renewals fail.
+    /// The end is that of the lease or, if that is nearer, of `max_hold`. With `renew` the end of the lease matters
+    /// only when less than a third of `expire` is left, which shows that renewals fail.
     ///
     /// | if | the call |
     /// |---|---|
@@ -315,17 +300,17 @@ impl Lease {
         }
     }
 
-    /// Makes the lease last for `duration` from now, unless it lasts longer anyway.
+    /// Makes the lease last for `duration` from now, unless it lasts longer anyway or `max_hold` ends it.
     ///
-    /// Renewals continue as before, and never shorten it. `max_hold` still limits it.
+    /// Renewals continue as before, and never shorten it.
     ///
     /// # Errors
-    /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed, or the
-    ///   backend replied that it has no holder or another one. The lock is never acquired again.
+    /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed, or the backend
+    ///   replied that it has no holder or another one. The lock is never acquired again.
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` is over.
     /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply in time: the holder then
-    ///   relies on the lease as long as it did before.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply in time: the holder may rely on
+    ///   the lease as long as before.
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) for a duration under 10 ms.
     ///
     /// # Cancel safety
@@ -378,12 +363,10 @@ impl Lease {
         self.status_here()
     }
 
-    /// As [`status`](Self::status), but for a caller that knows that its process is the one that acquired the lock.
     pub(crate) fn status_here(&self) -> Status {
         self.update(LeaseState::status)
     }
 
-    /// A renewal that was sent then was answered; one without a TTL only checked the lease.
     fn answered(&self, sent: Moment, ttl: Option<Ttl>, outcome: Renewed) {
         match outcome {
             Renewed::Held => self.update(|state, now| {
@@ -401,24 +384,21 @@ impl Lease {
         self.update(|state, now| state.refused(loss, now));
     }
 
-    /// A request goes out that gives the lock to a ticket, or it was answered: renewals are refused meanwhile where it
-    /// has arrived, and that is no loss.
+    /// A request that gives the lock to a ticket is under way: meanwhile a refused renewal is no loss.
     pub(crate) fn passes(&self, is_passing: bool) {
         self.update(|state, _| state.is_passing = is_passing);
     }
 
-    /// Whether the lock is held as far as is known here, and its release has not begun. A deadline that has
-    /// passed is left for others to find, so this can be asked under a lock.
+    /// Whether the lock is held as far as is known here, and its release has not begun. It notes no passed deadline, so
+    /// it may be called under a mutex.
     pub(crate) fn is_holding(&self, now: Moment) -> bool {
         self.state().is_holding(now)
     }
 
-    /// Whether the lock is held as by [`is_holding`](Self::is_holding), and the backend has confirmed it so `recently`.
     pub(crate) fn is_confirmed(&self, now: Moment, recently: Duration) -> bool {
         self.state().is_confirmed(now, recently)
     }
 
-    /// The release begins: from now on the lock is not held, and not renewed.
     pub(crate) fn end(&self) -> Ended {
         self.update(|state, now| {
             state.release(now);
@@ -427,8 +407,8 @@ impl Lease {
         })
     }
 
-    /// The body ended well: a release from now on leaves the lock done, for so much longer than its call has asked for.
-    /// Nothing happens where the lease is over, so that the body runs again.
+    /// The body ended well: a release from now on leaves the lock done, for `longer` than its call requested. If the
+    /// lease is over, the body runs again.
     ///
     /// See "How does `once` tell a completed run from a busy lock?" in DESIGN.md.
     pub(crate) fn ended_well(&self, longer: Duration) {
@@ -439,12 +419,10 @@ impl Lease {
         }
     }
 
-    /// The key as messages and events show it, with the lock's label.
     pub(crate) fn shown_key(&self) -> DisplayKey<'_> {
         self.0.context.reporting.show(self.key()).labeled(self.0.label)
     }
 
-    /// Why the last renewal failed, until one is answered.
     fn unrenewed(&self) -> Option<Arc<LockError>> {
         self.state().unrenewed.clone()
     }
@@ -454,7 +432,7 @@ impl Lease {
         self.0.state.lock()
     }
 
-    /// Changes the state by the time; the caller that finds a loss reports it, once.
+    /// Changes the state; the caller that finds a loss reports it, once.
     fn update<R>(&self, change: impl FnOnce(&mut LeaseState, Moment) -> R) -> R {
         // The clock is read under the lock, so that time never goes back from change to change.
         let mut state = self.state();
@@ -470,17 +448,14 @@ impl Lease {
         result
     }
 
-    /// How long the lease is, from each renewal on.
     pub(crate) fn ttl(&self) -> Ttl {
         self.0.ttl
     }
 
-    /// When its first renewal is due.
     pub(crate) fn first_due(&self) -> Moment {
         schedule::due(self.state().counted_from, self.0.ttl)
     }
 
-    /// Whether it is renewed for as long as the lock is held.
     pub(crate) fn renews(&self) -> bool {
         self.0.renews.load(Ordering::Acquire)
     }
@@ -498,7 +473,7 @@ impl Lease {
     }
 }
 
-/// The owner token of a lease, which the tests look for in the server.
+/// The owner token of a lease, for tests that look for it in the server.
 #[cfg(lockable_internals)]
 #[must_use]
 pub fn owner_of(lease: &Lease) -> &str {
@@ -507,7 +482,6 @@ pub fn owner_of(lease: &Lease) -> &str {
 
 #[cfg(test)]
 impl Lease {
-    /// A lease that was granted now.
     pub(crate) fn granted(
         attempt: Arc<Attempt>,
         options: &Options,

@@ -1,6 +1,6 @@
 //! What an operator does to a lease.
 //!
-//! See "How does a revoke request stop a holder?" in DESIGN.md.
+//! See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
 
 use super::Lease;
 use super::state::LeaseState;
@@ -9,7 +9,7 @@ use crate::core::types::error::LockError;
 use crate::core::types::reason::Reason;
 
 impl Lease {
-    /// Asks the holder to stop while it still holds the lock; asked again, it changes nothing.
+    /// Asks the holder to stop while it still holds the lock; a second request changes nothing.
     pub(crate) fn revoke(&self, reason: &Reason) {
         let reason = reason.shown(self.shown_key());
         if self.update(|state, now| state.revoke(&reason, now)) {
@@ -18,13 +18,11 @@ impl Lease {
         }
     }
 
-    /// The lock was taken away.
     pub(crate) fn force(&self, reason: &Reason) {
         let reason = reason.shown(self.shown_key());
         self.update(|state, now| state.force(&reason, now));
     }
 
-    /// Whether it is renewed still, as far as is known here.
     pub(crate) fn may_renew(&self) -> bool {
         self.update(LeaseState::may_renew)
     }
@@ -45,7 +43,7 @@ mod tests {
     use crate::core::locker::Locker;
     use crate::core::process::clock::tokio_time;
 
-    /// Not at the deadline, at which they would look again.
+    /// Not only at the deadline, when they would check again.
     #[tokio::test(start_paused = true)]
     async fn a_holder_that_waits_hears_of_a_revocation_at_once() {
         let guard = Locker::in_memory().lock("k").acquire().await.unwrap();

@@ -5,18 +5,17 @@ use std::time::Duration;
 use crate::core::process::clock::Moment;
 use crate::core::types::options::Ttl;
 
-/// A lease is renewed when a third of it has gone by, so that several tries fit into the rest.
+/// A lease is renewed after a third of it, so that several tries fit into the rest.
 const FIRST: u32 = 3;
 
-/// How many tries would fill a whole lease, each waiting for its answer. After the first third, and
-/// what it is rounded up by, at least five fit; a connection that left three unanswered is replaced,
-/// so the last two go over another one.
+/// How many tries, each waiting for its answer, would fill a lease. After the first third, rounded up, at least five
+/// fit; a connection that left three unanswered is replaced, so the last two use another one.
 const TRIES: u32 = 9;
 
-/// A connection that breaks at every check would otherwise be opened again without a pause, because
-/// each one that opens asks for the next check.
+/// Each connection that opens requests a check: without a pause, one that breaks at every check would be opened again
+/// at once.
 ///
-/// See "Why does a reconnect check all leases?" in DESIGN.md.
+/// See "Why does a reconnect check all leases, and restore their TTL?" in DESIGN.md.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 
 /// From when on the deletion of a renewed lock is noticed at once: shorter bodies cost nothing.
@@ -24,52 +23,48 @@ const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 /// See "How does client tracking detect a deleted lock?" in DESIGN.md.
 const UNWATCHED: Duration = Duration::from_secs(1);
 
-/// The longest pause between looks at one lease.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// When a lease is due that was granted, or last renewed, by a request of that moment.
 ///
-/// Moments are rounded up to a grid, at most a sixteenth of the lease wide, so that the leases of a
-/// process fall due together and share their commands.
+/// Rounded up to a grid, at most a sixteenth of the lease wide, so that the leases of a process fall due together and
+/// share commands.
 pub(crate) fn due(sent: Moment, ttl: Ttl) -> Moment {
     let third = sent.after(ttl.duration() / FIRST);
     third.round_up(ttl.duration() / 16)
 }
 
-/// When a lease that is granted now is looked at first. Moments are rounded up as for [`due`].
+/// When a lease that is granted now is looked at first, rounded up as by [`due`].
 pub(crate) fn first_look(now: Moment) -> Moment {
     now.after(UNWATCHED).round_up(UNWATCHED / 8)
 }
 
-/// When a lease is looked at whose lock is changed now, as it was so often before: at once, and then in pauses
-/// that grow to a second. A client that changes a lock in a loop causes a look a second.
+/// When a lease is looked at whose lock is changed now, after that number of changes: at once, then in pauses that grow
+/// to a second, so that a client that changes a lock in a loop causes one look a second.
 pub(crate) fn look(latest: Moment, looks: u32, now: Moment) -> Moment {
     let Some(doublings) = looks.checked_sub(1) else { return now };
     let pause = BETWEEN_CHECKS.saturating_mul(1 << doublings.min(4)).min(BETWEEN_LOOKS);
     now.max(latest.after(pause))
 }
 
-/// How long a try waits for its answer before the next one is made.
 pub(crate) fn patience(ttl: Ttl, command_deadline: Duration) -> Duration {
     command_deadline.min(ttl.usable() / TRIES)
 }
 
-/// When a try is repeated that brought no answer: not at once, when it failed at once.
+/// When an unanswered try is repeated: not at once, even if it failed at once.
 pub(crate) fn retry(sent: Moment, now: Moment, ttl: Ttl, command_deadline: Duration) -> Moment {
     now.max(sent.after(patience(ttl, command_deadline)))
 }
 
-/// Why all leases are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// A connection was opened, or slots have moved.
     Connected,
-    /// All data of a database were deleted, which may be another one than that of the locks.
+    /// All data of a database were deleted, perhaps another than that of the locks.
     Flushed,
 }
 
 impl Cause {
-    /// How long after the latest check the next one is made. Someone may flush a cache in a loop.
+    /// Even a client that flushes a cache in a loop causes few checks.
     fn pause(self) -> Duration {
         match self {
             Self::Connected => BETWEEN_CHECKS,
@@ -78,9 +73,9 @@ impl Cause {
     }
 }
 
-/// When a check of all leases is made that is asked for now; `latest` is when they were, or will be.
+/// When a requested check of all leases is made; `latest` is the time of the latest one, or of the next.
 ///
-/// At once, unless they were checked just before; and one check serves all that ask before it.
+/// It is made at once, unless there was one just before; one check serves all requests before it.
 pub(crate) fn check(latest: Option<Moment>, now: Moment, cause: Cause) -> Moment {
     match latest {
         None => now,
@@ -106,7 +101,6 @@ mod tests {
         Moment::from_nanos(nanos)
     }
 
-    /// The moments at which a lease is tried to be renewed, as long as nothing is answered.
     fn tries(sent: Moment, ttl: Ttl, deadline: Duration) -> Vec<Moment> {
         let valid_until = sent.after(ttl.usable());
         let mut next = due(sent, ttl);

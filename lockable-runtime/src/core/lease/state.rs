@@ -1,15 +1,15 @@
 //! What a lease is at a moment: the decisions, without clock, requests or timers.
 //!
-//! A lease is valid until its grant, or its last answered renewal, was sent, plus its TTL, less an allowance for the
-//! drift of clocks: so it ends here before it does in the backend. Only the answer to a renewal moves that deadline, and
-//! only forwards. `max_hold` is a second deadline, which no renewal moves. A lease ends once: by its
-//! release, or by a loss, which is `valid_until` that has passed, an operator's force, or an answer that the lock is another
-//! holder's or no one's. Nothing that is learned later changes that, because the body may have stopped. A request to stop
-//! and the end of `max_hold` are no such end: the body stops, and its lock is held until the release. The guard reads the
-//! status right before each poll of the body, and stops the body unless it is [`Held`](Status::Held).
+//! A lease is valid until its grant, or its last answered renewal, was sent, plus its TTL, less an allowance for clock
+//! drift: so it ends here before it does in the backend. Only the answer to a renewal moves that deadline, and only
+//! forwards. `max_hold` is a second deadline, which no renewal moves. A lease ends once: by its release, or by a loss:
+//! `valid_until` has passed, an operator has forced the release, or an answer says that the lock is another holder's or
+//! no one's. Nothing that is learned later changes that, because the body may have stopped. After a request to stop, or
+//! the end of `max_hold`, the body stops too, but the lock is held until its release. The guard reads the status right
+//! before each poll of the body, and stops the body unless it is [`Held`](Status::Held).
 //!
-//! See "What makes a lease lost?" in DESIGN.md.
-//! See "What has to be believed, and what does a lease promise then?" in DESIGN.md.
+//! See "What makes a lease lost, and why is the end of `max_hold` no loss?" in DESIGN.md. See "What has to be believed,
+//! and what does a lease promise then?" in DESIGN.md.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,74 +20,55 @@ use crate::core::types::error::LockError;
 use crate::core::types::options::Ttl;
 use crate::core::types::reason::Reason;
 
-/// One lease from its grant to its end. Every method is given the time, or needs none.
-///
-/// A loss is final: whatever a later answer says, the body may not continue.
 #[derive(Debug)]
 pub(crate) struct LeaseState {
-    /// From when on the deadline counts: the sending of the request that set it.
+    /// The sending of the request that set the deadline.
     pub(super) counted_from: Moment,
-    /// When the latest request was sent whose reply confirmed that the lock is held.
+    /// The sending of the latest request whose reply confirmed that the lock is held.
     confirmed_at: Moment,
-    /// The holder's own deadline. Only an answered renewal moves it, and only forwards.
     valid_until: Moment,
-    /// The end that `max_hold` sets; renewals do not move it.
     hold_until: Option<Moment>,
-    /// Whether an operator asked the holder to stop, while it was held.
     is_revoked: bool,
-    /// Why an operator did that, or took the lock away.
+    /// Why an operator asked the holder to stop, or took the lock away.
     pub(super) reason: Option<Reason>,
-    /// Whether the lock may have been transferred to a ticket: then a refused renewal is no loss.
+    /// Whether a ticket may have the lock: then a refused renewal is no loss.
     pub(super) is_passing: bool,
-    /// Lost or released, once it is.
     end: Option<Status>,
-    /// Why the last renewal failed; nothing when it was answered.
     pub(super) unrenewed: Option<Arc<LockError>>,
 }
 
-/// What a holder may count on at a moment.
+/// What a holder may rely on at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// The lock is held, for this long at least.
     Held(Duration),
-    /// `max_hold` is over: the body has to stop, and the lock is released then.
-    ///
-    /// See "Why is the end of `max_hold` not a lost lease?" in DESIGN.md.
+    /// The body has to stop, and the lock is released then.
     MaxHoldReached,
-    /// An operator asked the holder to stop: the body has to, and the lock is released then.
+    /// As after `max_hold`.
     ///
-    /// See "How does a revoke request stop a holder?" in DESIGN.md.
+    /// See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
     Revoked,
     Lost(Loss),
-    /// The release has begun.
     Released,
 }
 
-/// How near the end of a lease is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseEnd {
     /// It is near once this has passed.
     Far(Duration),
-    /// So much is left.
     Near(Duration),
     /// The body has to stop: the lease is not [`Held`](Status::Held) any more.
     Over(Status),
 }
 
-/// What became of a lease when its holder gave it up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
-    /// Released, or lost before.
     pub(crate) status: Status,
     pub(crate) at: Moment,
-    /// How much of the lease had gone by.
     pub(crate) used: f64,
-    /// Whether an operator asked for it.
     pub(crate) is_revoked: bool,
 }
 
 impl LeaseState {
-    /// A lease counts from the sending of its request, so it ends here before it does in the backend.
     pub(crate) fn new(since: Moment, ttl: Ttl, hold_until: Option<Moment>) -> Self {
         let valid_until = since.after(ttl.usable());
         Self {
@@ -103,7 +84,7 @@ impl LeaseState {
         }
     }
 
-    /// What holds now. A deadline that is found passed is a loss from then on.
+    /// The status now; a deadline that has passed is a loss from then on.
     pub(crate) fn status(&mut self, now: Moment) -> Status {
         let status = self.look(now);
         if matches!(status, Status::Lost(_)) {
@@ -112,7 +93,7 @@ impl LeaseState {
         status
     }
 
-    /// As [`status`](Self::status), but changes nothing: a loss that it finds is returned, and not noted.
+    /// As [`status`](Self::status), but notes no loss that it finds.
     pub(crate) fn look(&self, now: Moment) -> Status {
         match (self.end, self.hold_until) {
             (Some(end), _) => end,
@@ -125,7 +106,7 @@ impl LeaseState {
         }
     }
 
-    /// Is near at most `of_deadline` before `valid_until`, or `of_hold` before the end that `max_hold` sets.
+    /// Near is at most `of_deadline` before `valid_until`, or `of_hold` before the end that `max_hold` sets.
     pub(crate) fn ending(
         &mut self,
         of_deadline: Duration,
@@ -143,33 +124,27 @@ impl LeaseState {
         near.map_or_else(|| LeaseEnd::Far(wait.unwrap_or_default()), LeaseEnd::Near)
     }
 
-    /// The longest hold ends then, whatever the end was before.
     pub(crate) fn hold_until(&mut self, end: Option<Moment>) {
         self.hold_until = end;
     }
 
-    /// Whether `age` has gone by since the request for its grant, or for its last renewal.
     pub(crate) fn is_older(&self, age: Duration, now: Moment) -> bool {
         now.since(self.counted_from) >= age
     }
 
-    /// The backend has answered a request of that moment: the lock is this holder's.
     pub(crate) fn confirmed(&mut self, sent: Moment) {
         self.confirmed_at = sent.max(self.confirmed_at);
     }
 
-    /// Whether the lock is [held](Self::is_holding), and the backend has confirmed that so recently.
     pub(crate) fn is_confirmed(&self, now: Moment, recently: Duration) -> bool {
         self.is_holding(now) && now.since(self.confirmed_at) < recently
     }
 
-    /// Whether the lock is held as far as is known here, and its release has not begun.
     pub(crate) fn is_holding(&self, now: Moment) -> bool {
         is_holding(self.look(now))
     }
 
-    /// Whether renewals may make it longer: also for a holder that was asked to stop and has not, because to ask
-    /// takes nothing away.
+    /// Whether renewals may make it longer: also for a holder that was asked to stop and has not.
     pub(crate) fn may_renew(&mut self, now: Moment) -> bool {
         match self.status(now) {
             Status::Held(_) => true,
@@ -178,7 +153,6 @@ impl LeaseState {
         }
     }
 
-    /// The renewal that was sent at `sent` was answered: the lock is this holder's for `ttl` from `sent`.
     pub(crate) fn renewed(&mut self, sent: Moment, ttl: Ttl, now: Moment) {
         let valid_until = sent.after(ttl.usable());
         if !self.is_on(now) {
@@ -198,21 +172,18 @@ impl LeaseState {
         }
     }
 
-    /// The fraction of the lease that has gone by since the request for its grant, or for its last renewal.
     pub(crate) fn used(&self, now: Moment) -> f64 {
         let whole = self.valid_until.since(self.counted_from);
         now.since(self.counted_from).div_duration_f64(whole)
     }
 
-    /// A renewal was refused: the lock is free, or another holder has it.
     pub(crate) fn refused(&mut self, loss: Loss, now: Moment) {
         if self.is_on(now) && !self.is_passing {
             self.end = Some(Status::Lost(loss));
         }
     }
 
-    /// An operator asks the holder to stop; returns whether that is news. What has ended or was asked before
-    /// stays as it is.
+    /// Returns whether the request to stop is news. What has ended or was requested before stays as it is.
     pub(crate) fn revoke(&mut self, reason: &Reason, now: Moment) -> bool {
         let is_news = matches!(self.status(now), Status::Held(_));
         if is_news {
@@ -222,7 +193,6 @@ impl LeaseState {
         is_news
     }
 
-    /// An operator took the lock away.
     pub(crate) fn force(&mut self, reason: &Reason, now: Moment) {
         if self.is_on(now) {
             self.reason = Some(reason.clone());
@@ -234,14 +204,13 @@ impl LeaseState {
         self.is_revoked
     }
 
-    /// The release begins. What was lost before stays lost.
+    /// What was lost before stays lost.
     pub(crate) fn release(&mut self, now: Moment) {
         if self.is_on(now) {
             self.end = Some(Status::Released);
         }
     }
 
-    /// The loss, if one was found.
     pub(crate) fn loss(&self) -> Option<Loss> {
         if let Some(Status::Lost(loss)) = self.end { Some(loss) } else { None }
     }

@@ -1,6 +1,5 @@
-//! Locks for sync functions: their requests run on the background thread, so they work on any
-//! thread, inside a runtime or outside of all. Only a call that waits for another holder must not block
-//! the thread that this holder needs.
+//! Locks for sync functions: their requests run on the background thread, so they work on any thread, in a runtime or
+//! outside. Only a call that waits for another holder must not block the thread that this holder needs.
 //!
 //! See "How does a sync function wait (`block_in_place`)?" in DESIGN.md.
 
@@ -21,7 +20,7 @@ use crate::core::locker::request::{Acquire, LockRequest};
 use crate::core::telemetry;
 use crate::core::types::error::{LockError, LockErrorKind};
 
-/// Waits for a future on this thread, without a runtime; `None` when the background thread has ended.
+/// Blocks on a future without a runtime; `None` when the background thread has ended.
 pub(crate) fn wait_for<T: Send + 'static>(
     backend: &dyn Environment,
     future: impl Future<Output = T> + Send + 'static,
@@ -31,7 +30,7 @@ pub(crate) fn wait_for<T: Send + 'static>(
     outcome.recv().ok()
 }
 
-/// Waits on this thread for a future that needs nothing of the caller's runtime, not even its timers.
+/// Blocks on a future that needs nothing of the caller's runtime, not even its timers.
 fn wait_elsewhere<T: Send + 'static>(
     backend: &dyn Environment,
     future: impl Future<Output = T> + Send + 'static,
@@ -41,7 +40,7 @@ fn wait_elsewhere<T: Send + 'static>(
     outcome.recv().ok()
 }
 
-/// A task that sends what the future gives, in the caller's span.
+/// A task that sends the future's outcome, in the caller's span.
 fn answering<T>(future: impl Future<Output = T>) -> (impl Future<Output = ()>, mpsc::Receiver<T>) {
     let future = future.in_current_span();
     let (answer, outcome) = mpsc::sync_channel(1);
@@ -52,7 +51,7 @@ fn answering<T>(future: impl Future<Output = T>) -> (impl Future<Output = ()>, m
     (task, outcome)
 }
 
-/// Acquires on this thread, in one try or waiting for its turn.
+/// Acquires on this thread.
 ///
 /// # Errors
 /// As the request's own, and when it would wait on the only thread of a runtime, unless it may block.
@@ -85,9 +84,8 @@ pub(crate) fn acquire_blocking<K: Acquire>(
 
 /// Runs what may block for long; `None` where nothing else could run meanwhile.
 ///
-/// Outside of any runtime nothing else has to run. A worker of a multi-thread runtime gives its tasks to
-/// another thread first. On a current-thread runtime the thread cannot be known: it may be the runtime's
-/// own, or one for blocking.
+/// A worker of a multi-thread runtime moves its tasks to another thread first. On a current-thread runtime the thread
+/// may be the runtime's own, or one for blocking; which cannot be known.
 fn where_blocking_is_allowed<R>(block: impl FnOnce() -> R) -> Option<R> {
     let Ok(runtime) = Handle::try_current() else { return Some(block()) };
     if runtime.runtime_flavor() != RuntimeFlavor::MultiThread {
@@ -106,11 +104,11 @@ fn where_blocking_is_allowed<R>(block: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Runs a sync body while the guard's lease is held, then releases; gives the body's value.
+/// Runs a sync body while the lease is held, then releases; returns the body's value.
 ///
 /// # Errors
-/// When the lease ended before the body started, or before it ended. A body that has started cannot
-/// be stopped, so it has completed then.
+/// When the lease ended before the body started, or before it ended. A started body cannot be stopped, so it has
+/// completed then.
 pub(crate) fn hold_blocking<G: Grant, T>(
     guard: G,
     body: impl FnOnce(G::Lease) -> T,

@@ -22,7 +22,7 @@ use crate::core::types::reporting::Reporting;
 use crate::core::types::secret::Secret;
 use crate::open::open;
 
-/// Settings of a [`Locker`].
+/// Settings of a [`Locker`]; they have priority over those in its URL.
 ///
 /// # Examples
 /// ```
@@ -53,8 +53,7 @@ pub struct LockerBuilder {
     recheck_delay: Duration,
 }
 
-/// The builder of a locker whose waiting calls ask by themselves so much later than usual: what serves them before is
-/// a message.
+/// Delays the periodic rechecks of waiting calls by this much, so that only a message serves them before.
 #[cfg(lockable_internals)]
 pub fn rechecks_later(mut builder: LockerBuilder, delay: Duration) -> LockerBuilder {
     builder.recheck_delay = delay;
@@ -86,31 +85,15 @@ impl LockerBuilder {
 
     /// Sets the URL of the backend, if other programs read it too, as a platform's `REDIS_URL`.
     ///
-    /// Settings for other programs are ignored: a warning lists their names when the locker is made, and so does
-    /// the report of [`Locker::check`]. A setting that resembles one of lockable's, or that could be meant to
-    /// switch checks of certificates off, is an error as in every URL.
-    ///
-    /// # Examples
-    /// ```
-    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lockable_runtime::Locker;
-    ///
-    /// let url = "redis://cache.internal/0?socket_timeout=5";
-    /// assert!(Locker::builder().url(url).connect_lazy().is_err());
-    /// let locker = Locker::builder().shared_url(url).connect_lazy()?;
-    /// # Ok(())
-    /// # }
-    /// # #[cfg(feature = "redis")]
-    /// # example().unwrap();
-    /// ```
+    /// Settings for other programs are ignored; a warning lists them when the locker is made, and so does the report of
+    /// [`Locker::check`]. A setting that resembles one of lockable's, or that could be meant to switch certificate
+    /// checks off, is an error as in every URL.
     pub fn shared_url(mut self, url: impl Into<String>) -> Self {
         (self.settings.url, self.readers) = (url.into(), Readers::Others);
         self
     }
 
     /// Sets the start of every key; `"disLock:"` by default, as in the annotation this crate mirrors.
-    ///
-    /// It has priority over the prefix in the URL; see [`Locker::connect`].
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.values.prefix = Some(prefix.into());
         self
@@ -118,37 +101,21 @@ impl LockerBuilder {
 
     /// Sets the start of all names in Redis that are not locks; `"lockable"` by default.
     ///
-    /// These names, `<namespace>:…`, are the fence counters, the queues, the channels of wake-ups, and the keys with
-    /// which a new connection tests its server. So a user with the rights `~shop:* &shop:*` can lock with
-    /// `prefix("shop:")` and `namespace("shop:lockable")`. Choose a namespace that no lock key begins with. It has
-    /// priority over the namespace in the URL; see [`Locker::connect`]. In memory there are no such names.
+    /// These are the fence counters, the queues, the channels of wake-ups, and the keys with which a new connection
+    /// tests its server; in memory there are none. So a user with the rights `~shop:* &shop:*` can lock with
+    /// `prefix("shop:")` and `namespace("shop:lockable")`. Choose a namespace that no lock key begins with.
     ///
     /// # Guarantees
     /// Lockers with different namespaces still exclude each other, because their locks are the same keys.
     ///
     /// # What this does not guarantee
-    /// Two namespaces are two queues and two fence counters: a lock is not handed off from one to the other, and
-    /// the fencing tokens of the two have no common order. So all lockers that share locks need the same namespace.
-    /// Change a namespace, like a prefix, only when the old version no longer runs.
+    /// Two namespaces are two queues and two fence counters: no lock is handed off between them, and their fencing
+    /// tokens have no common order. So all lockers that share locks need the same namespace. Change it, like a prefix,
+    /// only when the old version no longer runs.
     ///
     /// # Errors
-    /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) for a text that is empty, longer than 256 bytes, or
-    /// has white space, a control character, `{` or `}`.
-    ///
-    /// # Examples
-    /// ```
-    /// # fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::Locker;
-    ///
-    /// let builder = Locker::builder().url("memory://").prefix("shop:");
-    /// builder.clone().namespace("shop:lockable").connect_lazy()?;
-    /// let error = builder.namespace("{shop}").connect_lazy().unwrap_err();
-    /// assert_eq!(error.kind(), lockable_runtime::LockErrorKind::InvalidOption);
-    /// # Ok(())
-    /// # }
-    /// # example().unwrap();
-    /// ```
+    /// [`connect`](Self::connect) returns [`InvalidOption`](crate::LockErrorKind::InvalidOption) for a text that is
+    /// empty, longer than 256 bytes, or has white space, a control character, `{` or `}`.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.values.namespace = Some(namespace.into());
         self
@@ -158,71 +125,40 @@ impl LockerBuilder {
     ///
     /// The default is `OTEL_SERVICE_NAME`, or else the file name of the program.
     ///
-    /// Each connection that locks gets the name `lockable:<process>:<name>@<host>:<pid>` by `CLIENT SETNAME`, with
-    /// its handshake. Characters that servers refuse in a name are percent-encoded, and the name is cut to 64 bytes.
-    /// [`Admin::processes`](crate::admin::Admin::processes) reads it.
-    ///
-    /// # What this does not guarantee
-    /// The connections of a user without the right `+client|setname` have no name, and lock all the same.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::Locker;
-    ///
-    /// let locker = Locker::builder().url("memory://").service_name("checkout").connect().await?;
-    /// let processes = locker.admin().processes().await?;
-    /// assert_eq!(processes[0].service(), "checkout");
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
+    /// Each connection that locks gets the name `lockable:<process>:<name>@<host>:<pid>` by `CLIENT SETNAME`.
+    /// Characters that servers refuse are percent-encoded, and the name is cut to 64 bytes.
+    /// [`Admin::processes`](crate::admin::Admin::processes) reads it. Without the right `+client|setname`, connections
+    /// have no name, and lock all the same.
     pub fn service_name(mut self, name: impl Into<String>) -> Self {
         self.settings.service = Some(name.into());
         self
     }
 
     /// Sets the lease of locks that set none of their own; 10 s by default, at least 10 ms.
-    ///
-    /// It has priority over the lease in the URL; see [`Locker::connect`].
     pub fn expire(mut self, expire: Duration) -> Self {
         self.values.expire = Some(expire);
         self
     }
 
-    /// Sets how many replicas have to have a lock before it counts; none by default.
+    /// Sets how many replicas must have a lock before it counts; none by default.
     ///
-    /// With it, a failover to a replica that has confirmed a lock does not lose it. Set it to the number of replicas
-    /// that can be promoted. It has priority over the number in the URL; see [`Locker::connect`]. [Confirmed by
-    /// replicas](crate::guide::failover#confirmed-by-replicas) has the costs and the limits.
+    /// A failover to a replica that has confirmed a lock does not lose it. Set it to the number of replicas that can be
+    /// promoted. See [confirmed by replicas](crate::guide::failover#confirmed-by-replicas) for costs and limits.
     ///
     /// # Guarantees
     /// - A body starts, and a guard is returned, only after this many replicas have received the lock.
-    /// - A renewal that they do not confirm does not lengthen the lease. So the lock is lost at the end of its lease if
-    ///   they confirm none.
+    /// - A renewal that they do not confirm does not lengthen the lease.
     ///
     /// # What this does not guarantee
     /// - A failover to a replica that is none of these can lose the lock.
-    /// - A release is not confirmed: a lock that was free may be held again after a failover, until its lease ends.
+    /// - A release is not confirmed: after a failover a free lock may be held again until its lease ends.
     ///
     /// # Errors
-    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) with `memory://`.
-    /// - [`connect`](LockerBuilder::connect), or the first call, returns [`Refused`](crate::LockErrorKind::Refused) if the
+    /// - [`connect`](Self::connect) returns [`InvalidOption`](crate::LockErrorKind::InvalidOption) with `memory://`.
+    /// - [`connect`](Self::connect), or the first call, returns [`Refused`](crate::LockErrorKind::Refused) if the
     ///   server has no `WAIT`, or the user has no right to it.
-    /// - A call returns [`is_unavailable`](LockError::is_unavailable) if fewer replicas confirm the lock within a third of
-    ///   the [`command_deadline`](Self::command_deadline). The lock is released in the background.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::Locker;
-    ///
-    /// let url = "redis-sentinel://s1,s2,s3/mymaster";
-    /// let locker = Locker::builder().url(url).replicas(2).connect().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// - A call returns [`is_unavailable`](LockError::is_unavailable) if fewer replicas confirm the lock within a third
+    ///   of the [`command_deadline`](Self::command_deadline). The lock is released in the background.
     pub fn replicas(mut self, count: u8) -> Self {
         self.values.replicas = Some(count);
         self
@@ -230,8 +166,8 @@ impl LockerBuilder {
 
     /// Sets the longest wait for the reply to one command; 1 s by default, far above any healthy one.
     ///
-    /// A call may wait for two replies: to the release of a lock of the same key that this process gave up, and to
-    /// its own request.
+    /// A call may wait for two replies: to its own request, and before it to the release of a lock of the same key that
+    /// this process gave up.
     pub fn command_deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadlines.command = deadline;
         self
@@ -243,9 +179,9 @@ impl LockerBuilder {
         self
     }
 
-    /// Redacts keys in events, spans, errors and `{:?}`: they show `redacted:` and a number instead.
+    /// Redacts keys in events, spans, errors and `{:?}`, for keys with personal data.
     ///
-    /// Use it if keys have personal data; see [`telemetry`](crate::telemetry#redacted-keys).
+    /// See [redacted keys](crate::telemetry#redacted-keys).
     pub fn redact_keys(mut self) -> Self {
         self.reporting.redacts_keys = true;
         self
@@ -253,15 +189,14 @@ impl LockerBuilder {
 
     /// Sets how long a call may wait before a warning; 30 s by default, [`Duration::MAX`] switches it off.
     ///
-    /// The call continues to wait, and logs the warning again each time that its wait has doubled, at least once an hour.
-    /// Of the calls of a process that wait for one key, one logs it.
-    /// The warning names the key and says what has the lock. If the holder is of this process, or has the call's
-    /// [request id](crate::RequestId), it says that the call may wait for itself, as a body does that waits for a task
-    /// which wants the body's own lock.
+    /// The call continues to wait, and [warns again](crate::telemetry#spans-and-events). Of the calls of a process that
+    /// wait for one key, one warns. The warning says what has the lock; if the holder is of this process, or has the
+    /// call's [request id](crate::RequestId), that the call may wait for itself, as a body that waits for a task which
+    /// wants its lock.
     ///
-    /// The campaigns of [`lead`](crate::LockRequest::lead) log none, because they wait for as long as another leader is at
-    /// work. What a call waits for behind a pause, a ticket or a finished run with `once` is logged once: when it begins to wait, or
-    /// after the same time if it did not ask by itself.
+    /// The campaigns of [`lead`](crate::LockRequest::lead) log no warning. A call that waits for a pause, a ticket or a
+    /// finished run with `once` logs that once: when it begins to wait, or after the same time if it sent no request
+    /// itself.
     pub fn warn_waited_over(mut self, patience: Duration) -> Self {
         self.reporting.waited_over = (patience < Duration::MAX).then_some(patience);
         self
@@ -269,9 +204,8 @@ impl LockerBuilder {
 
     /// Sets the root certificates to trust with `rediss://`, `rediss-sentinel://` and `rediss-cluster://`.
     ///
-    /// They replace the system's. [`Pem::file`] reads a file for each new connection; a text and a
-    /// [function](Secret::from_fn) are taken too. Several certificates may follow each other; all of them are trusted
-    /// alike.
+    /// They replace the system's; a text may have several. [`Pem::file`] reads a file for each new connection; a text
+    /// and a [function](Secret::from_fn) are taken too.
     ///
     /// # Guarantees
     /// A server or a Sentinel is used only if its certificate is signed by the authority of a root certificate, is
@@ -279,23 +213,10 @@ impl LockerBuilder {
     /// checks.
     ///
     /// # Errors
-    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if this is no certificate, if the file cannot be read, or
-    ///   if the URL encrypts nothing; with `memory://` it has no effect.
-    /// - A call returns [`Refused`](crate::LockErrorKind::Refused), with advice, if its server has no such
-    ///   certificate, or if a new connection gets [no valid secret](Secret#errors).
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::{Locker, Pem};
-    ///
-    /// let url = "rediss://cache.example.com";
-    /// let roots = Pem::file("/etc/redis/ca.pem");
-    /// let locker = Locker::builder().url(url).root_certificate(roots).connect().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// - [`connect`](Self::connect) returns [`InvalidOption`](crate::LockErrorKind::InvalidOption) if this is no
+    ///   certificate, if the file cannot be read, or if the URL encrypts nothing; with `memory://` it has no effect.
+    /// - A call returns [`Refused`](crate::LockErrorKind::Refused), with advice, if its server has no such certificate,
+    ///   or if a new connection gets [no valid secret](Secret#errors).
     #[cfg(feature = "tls-no-provider")]
     pub fn root_certificate(mut self, roots: impl Into<Secret<Pem>>) -> Self {
         self.settings.root_certificate = Some(roots.into());
@@ -305,18 +226,14 @@ impl LockerBuilder {
     /// Sets the client's own certificate and its key, for servers that require one (mutual TLS).
     ///
     /// [`Pem::files`] reads both for each new connection; a text that has both, and a [function](Secret::from_fn), are
-    /// taken too. The certificates of the authorities between the certificate and the root may follow it. Redis servers
-    /// and Sentinels receive the same certificate.
-    ///
-    /// # What this does not guarantee
-    /// The certificate does not log in: the user of a connection is that of the URL or of
+    /// taken too. Certificates of the authorities between this one and the root may follow it. Redis servers and
+    /// Sentinels receive the same certificate. It does not log in: the user is that of the URL or of
     /// [`credentials`](Self::credentials).
     ///
     /// # Errors
-    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if these are no certificate and no key, if the key
-    ///   is that of another certificate or needs a password, if a file cannot be read, or if the URL encrypts nothing;
-    ///   with `memory://` they have no effect.
+    /// - [`connect`](Self::connect) returns [`InvalidOption`](crate::LockErrorKind::InvalidOption) if these are no
+    ///   certificate and no key, if the key is that of another certificate or needs a password, if a file cannot be
+    ///   read, or if the URL encrypts nothing; with `memory://` they have no effect.
     /// - A call returns [`Refused`](crate::LockErrorKind::Refused) if its server refuses the certificate, or if a new
     ///   connection gets [no valid secret](Secret#errors).
     ///
@@ -340,30 +257,29 @@ impl LockerBuilder {
         self
     }
 
-    /// Sets whose cryptography TLS uses; by default the provider that the program has chosen for the whole process.
+    /// Sets whose cryptography TLS uses; by default that of the process.
     ///
     /// The default is [`CryptoProvider::get_default`](rustls::crypto::CryptoProvider::get_default) when the locker is
-    /// made, and with the feature `tls` ring where the program has chosen none. See [whose
+    /// made, and with the feature `tls` ring where the program has chosen none; see [whose
     /// cryptography](crate::guide::which_redis#whose-cryptography).
     ///
     /// # Errors
-    /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the URL encrypts, and there is no provider.
+    /// [`connect`](Self::connect) returns [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the URL encrypts,
+    /// and there is no provider.
     #[cfg(feature = "tls-no-provider")]
     pub fn crypto_provider(mut self, provider: Arc<rustls::crypto::CryptoProvider>) -> Self {
         self.settings.crypto_provider = Some(provider);
         self
     }
 
-    /// Sets the user and the password of new connections.
+    /// Sets the user and the password of new connections, for credentials that change.
     ///
-    /// Use it for credentials that change: a password in a file ([`Credentials::file`]), or tokens of a cloud's identity
-    /// service ([`Secret::from_fn`]). It has priority over the credentials in the URL. Sentinels never receive these;
-    /// see [`sentinel_credentials`](Self::sentinel_credentials).
+    /// [`Credentials::file`] reads a password from a file, and [`Secret::from_fn`] takes tokens of a cloud's identity
+    /// service. Sentinels receive [others](Self::sentinel_credentials).
     ///
     /// # Errors
-    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the file cannot be read, or has no password.
+    /// - [`connect`](Self::connect) returns [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the file cannot
+    ///   be read, or has no password.
     /// - A call returns [`Refused`](crate::LockErrorKind::Refused) if a new connection gets [no valid
     ///   secret](Secret#errors), or one that the server refuses.
     ///
@@ -387,28 +303,12 @@ impl LockerBuilder {
 
     /// Sets the user and the password for Sentinels; none by default.
     ///
-    /// They have priority over `sentinel_user` and `sentinel_password` in the URL. Servers never receive these, and
-    /// Sentinels never receive those of the servers. Without Sentinels in the URL they have no effect.
+    /// Servers never receive these, and Sentinels never those of the servers. Without Sentinels in the URL they have no
+    /// effect.
     ///
     /// # Errors
-    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the file cannot be read, or has no password.
-    /// - A call returns [`Refused`](crate::LockErrorKind::Refused) when all Sentinels refuse them, or get [no valid
-    ///   secret](Secret#errors).
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::{Credentials, Locker};
-    ///
-    /// let locker = Locker::builder()
-    ///     .url("redis-sentinel://app:secret@s1,s2,s3/mymaster")
-    ///     .sentinel_credentials(Credentials::new("watcher", "another secret"))
-    ///     .connect()
-    ///     .await?;
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// As [`credentials`](Self::credentials); a call returns [`Refused`](crate::LockErrorKind::Refused) when all
+    /// Sentinels refuse them, or get no valid secret.
     pub fn sentinel_credentials(mut self, credentials: impl Into<Secret<Credentials>>) -> Self {
         self.settings.sentinel_credentials = Some(credentials.into());
         self
@@ -418,9 +318,7 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// - Those of [`Locker::connect`].
-    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) for an `expire` under 10 ms, for a
-    ///   [`namespace`](LockerBuilder::namespace) with which no name can begin, for invalid [secrets](Secret) and files
-    ///   that cannot be read, and for certificates with a URL that encrypts nothing.
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) for an `expire` under 10 ms, and as each setting says.
     ///
     /// # Cancel safety
     /// Dropping the future leaves nothing behind but a connection that is being opened.
@@ -440,9 +338,8 @@ impl LockerBuilder {
     /// Makes the locker without connecting; its first use connects.
     ///
     /// # Errors
-    /// - [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) and
-    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), as [`connect`](LockerBuilder::connect). Files of secrets
-    ///   are read here, too.
+    /// - [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) and [`InvalidOption`](crate::LockErrorKind::InvalidOption),
+    ///   as [`connect`](Self::connect). Files of secrets are read here, too.
     /// - [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
         let Cut { url, ignored } = cut(&self.settings.url, self.readers, &mut self.values)?;
@@ -464,10 +361,6 @@ impl LockerBuilder {
         Ok(self.on(context, ttl)?.ignoring(ignored))
     }
 
-    /// The locker of a backend, whatever the URL names.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn on(self, context: BackendContext, ttl: Ttl) -> Result<Locker, LockError> {
         let acquirer = Acquirer::new(Arc::new(context))?;
         // Each time, because a recorder may have been installed since the last one.

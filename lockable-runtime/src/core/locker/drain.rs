@@ -3,38 +3,23 @@
 use super::Locker;
 
 impl Locker {
-    /// Makes this locker acquire nothing new: every call from now on, and every call that waits, returns an error.
+    /// Makes this locker acquire nothing new, for the time [before a deployment stops the
+    /// process](crate::guide::maintenance#drain-a-process-before-a-deployment).
     ///
-    /// It is for the time before a deployment stops the process: what holds a lock ends as it would, renewed, and work
-    /// that has not begun goes to the other processes. Then [`shutdown`](crate::shutdown) waits for the last releases.
-    /// It concerns this locker and its clones, on every backend, and cannot be undone. To call it again changes nothing.
+    /// Work that holds a lock ends as it would, renewed, and work that has not begun goes to the other processes. Then
+    /// [`shutdown`](crate::shutdown) waits for the last releases. It concerns this locker and its clones, on every
+    /// backend, and cannot be undone. Calling it again changes nothing.
     ///
     /// # Guarantees
-    /// - Calls get an error for which [`is_unavailable`](crate::LockError::is_unavailable) holds, and send no request.
-    ///   So do [`redeem`](Locker::redeem) and the [campaigns](crate::LockRequest::lead) of this process, which go on and
-    ///   win no more.
-    /// - Calls that wait get the same error at once, and leave their queue; a lock that one of them is given just then
-    ///   is passed on.
+    /// - Calls return an error for which [`is_unavailable`](crate::LockError::is_unavailable) holds, and send no
+    ///   request. So do [`redeem`](Locker::redeem) and the [campaigns](crate::LockRequest::lead) of this process, which
+    ///   continue and win no more.
+    /// - Waiting calls return the same error at once, and leave their queue; a grant that arrives just then is passed
+    ///   on.
     ///
     /// # What this does not guarantee
-    /// A call whose first request is on its way may still get its lock. Nothing that runs is stopped: a leader leads on,
+    /// A call whose first request is on its way may still get its lock. Nothing that runs is stopped: a leader leads
     /// until its task is aborted. Other lockers of the process acquire as before.
-    ///
-    /// # Examples
-    /// What a handler of `/drain` calls:
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let running = locker.lock("import:7").acquire().await?;
-    /// locker.drain();
-    ///
-    /// let error = locker.lock("import:8").acquire().await.unwrap_err();
-    /// assert!(error.is_unavailable());
-    /// assert!(running.lease().is_held());
-    /// running.release().await
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub fn drain(&self) {
         self.acquirer().gate.close();
     }

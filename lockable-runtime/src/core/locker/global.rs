@@ -14,8 +14,6 @@ use crate::core::types::error::{LockError, LockErrorKind};
 
 static INSTALLED: PerProcess<OnceCell<Installed>> = PerProcess::new();
 
-/// This crate, which a program may contain in two versions.
-///
 /// See "What if a program contains two versions of this crate?" in DESIGN.md.
 static THIS: RuntimeCopy = RuntimeCopy::new(env!("CARGO_PKG_VERSION"));
 
@@ -23,7 +21,7 @@ struct Installed {
     locker: Locker,
     /// Where it came from, for the message of a second `install`.
     origin: String,
-    /// Whether a process that is forked from this one can make the same by itself.
+    /// Whether a forked process can make the same by itself.
     is_from_environment: bool,
 }
 
@@ -32,13 +30,13 @@ struct Installed {
 /// Without it, the first decorated call makes one by [`Locker::from_env`]. A test installs nothing: it replaces the
 /// locker with [`testing`](crate::testing).
 ///
-/// A process that was forked installs its own. Until then its calls fail with
+/// A forked process installs its own. Until then its calls fail with
 /// [`NotConfigured`](crate::LockErrorKind::NotConfigured), if its parent had installed one.
 ///
 /// # Errors
-/// [`AlreadyInstalled`](crate::LockErrorKind::AlreadyInstalled) when a locker is installed already; the message
-/// names it and the place that installed it. The same when the program contains
-/// [another version](crate::guide::versions#two-versions-in-one-program) of this crate that has one.
+/// [`AlreadyInstalled`](crate::LockErrorKind::AlreadyInstalled) when a locker is installed already, also by [another
+/// version](crate::guide::versions#two-versions-in-one-program) of this crate in the program; the message names it and
+/// the place that installed it.
 ///
 /// # Examples
 /// ```
@@ -65,12 +63,11 @@ pub fn install(locker: Locker) -> Result<(), LockError> {
     })
 }
 
-/// The locker of the innermost scope around the caller, or else the process-wide one.
+/// The locker of the innermost scope, or else the process-wide one.
 pub(crate) fn default_locker() -> Result<Locker, LockError> {
     scoped().map_or_else(|| installed().cloned(), Ok)
 }
 
-/// The process-wide locker; made from the environment when none was installed.
 fn installed() -> Result<&'static Locker, LockError> {
     let from_environment = || {
         // The environment may name another backend than the one that was chosen before the fork.

@@ -21,33 +21,33 @@ use crate::core::types::error::{LockError, LockErrorKind};
 impl LockRequest {
     /// Campaigns for the lock, and runs the body while this process leads; again and again, until the body returns.
     ///
-    /// The body gets the [`Lease`] of its term, which is renewed. It is stopped when the lease ends. Then the process
+    /// The body gets the [`Lease`] of its term, which is renewed, and is stopped when that ends. Then the process
     /// campaigns again, a second later and behind all others:
     ///
     /// - after a lost lease, and as long as the backend is down;
     /// - when an operator asks the holder to stop, so that `lockable release scheduler` makes a leader step down;
     /// - after [`max_hold`](LockRequest::max_hold), which is the longest term.
     ///
-    /// A body that returns resigns: the lock is released, and the value returned, also where that is an error.
-    ///
-    /// The campaigns of this process are over then, and after a panic of the body and the errors below: it never leads
-    /// again, unless `lead` is called again. Each end is an [event](crate::telemetry), at error level if the body did not
-    /// resign. Look at the outcome too, that of the task if it was spawned.
+    /// A body that returns resigns: the lock is released, and the value returned, also where that is an error. After
+    /// that, after a panic of the body and after the errors below, this process never leads again, unless `lead` is
+    /// called again. Each end is an [event](crate::telemetry), at error level if the body did not resign. Look at the
+    /// outcome of the task too.
     ///
     /// # Guarantees
     /// No body runs without a lease. [`Leadership::is_leader`] is false before the lock is released.
     ///
     /// # What this does not guarantee
-    /// As for every lease, a leader that is paused past its deadline may take a last effect late. Only a resource that
-    /// checks the [fencing token](Lease::fencing_token) is safe from that.
+    /// A leader that is paused past its deadline may take a last effect late. Only a resource that checks the [fencing
+    /// token](Lease::fencing_token) is safe from that.
     ///
     /// # Errors
     /// When the future is awaited:
     ///
-    /// - [`InvalidKey`](LockErrorKind::InvalidKey), [`InvalidOption`](LockErrorKind::InvalidOption), also for
-    ///   [`wait`](LockRequest::wait) and [`once`](LockRequest::once), which have no meaning here, and for
-    ///   [`permits`](LockRequest::permits) and [`OnLost::Finish`](crate::OnLost::Finish), which let several be at work;
-    ///   [`NotConfigured`](LockErrorKind::NotConfigured) and [`is_held_by_caller`](LockError::is_held_by_caller);
+    /// - [`InvalidKey`](LockErrorKind::InvalidKey), [`NotConfigured`](LockErrorKind::NotConfigured) and
+    ///   [`is_held_by_caller`](LockError::is_held_by_caller);
+    /// - [`InvalidOption`](LockErrorKind::InvalidOption), also for [`wait`](LockRequest::wait) and
+    ///   [`once`](LockRequest::once), which have no meaning here, and for [`permits`](LockRequest::permits) and
+    ///   [`OnLost::Finish`](crate::OnLost::Finish), which let several be at work;
     /// - [`is_body_finished`](LockError::is_body_finished) when the body returned, but its lease was lost before.
     ///
     /// Any other campaign that fails is repeated each second, also the first one and also if the server refuses it: a
@@ -57,8 +57,8 @@ impl LockRequest {
     /// When the body does; the release is deferred to the background first.
     ///
     /// # Cancel safety
-    /// Dropping the future resigns: the body is dropped first, then the lock is released in the background. At the
-    /// end of the program wait for that with [`shutdown`](crate::shutdown).
+    /// Dropping the future resigns: the body is dropped, then the lock is released in the background. At the end of the
+    /// program wait for that with [`shutdown`](crate::shutdown).
     ///
     /// # Examples
     /// A leader that resigns, and a handle that shows whether this process leads:
@@ -78,8 +78,8 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     ///
-    /// A process that campaigns again after each end. A `JoinSet` aborts what it has spawned when it is dropped, so the
-    /// campaigns end with this function, and the parts of the work with the body:
+    /// A process that campaigns again after each end. A `JoinSet` aborts its tasks when it is dropped, so the campaigns
+    /// end with this function, and the parts of the work with the body:
     /// ```
     /// # use std::time::Duration;
     /// # use lockable_runtime::Locker;
@@ -102,13 +102,6 @@ impl LockRequest {
     ///         tokio::time::sleep(Duration::from_secs(5)).await;
     ///     }
     /// }
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// #     let locker = Locker::connect("memory://").await?;
-    /// #     tokio::time::pause();
-    /// #     tokio::time::timeout(Duration::from_secs(12), schedule(locker)).await.unwrap_err();
-    /// #     Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub fn lead<B, F>(self, body: B) -> Leading<F::Output>
     where
@@ -120,7 +113,7 @@ impl LockRequest {
     }
 }
 
-/// Campaigns until the body has returned, or no campaign can succeed, and reports the end.
+/// Campaigns until the body returns or no campaign can succeed, and reports the end.
 async fn campaigns<B, F>(
     request: LockRequest,
     body: B,
@@ -166,13 +159,12 @@ where
     }
 }
 
-/// Between two campaigns: others come first meanwhile, and a server that is down is not asked too often.
+/// Between two campaigns, so that others come first, and a server that is down gets few requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Longer than a campaign takes to fail.
 const OUTAGE: Duration = Duration::from_secs(60);
 
-/// One campaign, and what it wins.
 fn term<B, F>(
     request: LockRequest,
     body: &mut B,
@@ -204,7 +196,7 @@ fn is_final(error: &LockError) -> bool {
     }
 }
 
-/// The leader's, which is a part of the body: it is dropped before the lock is released.
+/// Part of the body, so it is dropped before the lock is released.
 struct Published<'a>(&'a watch::Sender<Option<Lease>>);
 
 impl<'a> Published<'a> {
@@ -222,8 +214,7 @@ impl Drop for Published<'_> {
 
 /// Campaigns and leads while it is awaited; made by [`LockRequest::lead`].
 ///
-/// Spawn it as a task, and keep the task's handle: aborting it resigns, and awaiting it shows why the campaigns ended,
-/// after which this process never leads again.
+/// Spawn it as a task, and keep the task's handle: aborting it resigns, and awaiting it shows why the campaigns ended.
 #[must_use = "no campaign begins until it is awaited or spawned"]
 pub struct Leading<T> {
     campaigns: Pin<Box<dyn Future<Output = Result<T, LockError>> + Send>>,
@@ -231,10 +222,10 @@ pub struct Leading<T> {
 }
 
 impl<T> Leading<T> {
-    /// Returns a handle that shows whether this process leads, for a page of its state or another task.
+    /// Returns a handle that shows whether this process leads, for a status page or another task.
     ///
-    /// A readiness probe that is true for the leader alone stops a rolling update: the new process is not ready before the
-    /// old one has resigned, and that one is stopped only when the new one is ready.
+    /// A readiness probe that is true for the leader alone [stops a rolling
+    /// deploy](crate::guide::operating#a-rolling-deploy).
     #[must_use]
     pub fn watch(&self) -> Leadership {
         let mut leadership = Leadership { watched: self.watched.clone(), was_leader: false };
@@ -259,11 +250,11 @@ impl<T> fmt::Debug for Leading<T> {
 
 /// Shows whether this process leads; made by [`Leading::watch`].
 ///
-/// Cheap to clone. It does not keep the campaigns alive: when those have ended, no one leads here any more.
+/// Cheap to clone. It does not keep the campaigns alive: when those have ended, it shows false.
 #[derive(Clone)]
 pub struct Leadership {
     watched: watch::Receiver<Option<Lease>>,
-    /// What [`changed`](Leadership::changed) has returned last, or was true when this was made.
+    /// What [`changed`](Leadership::changed) returned last, or was true when this was made.
     was_leader: bool,
 }
 
@@ -271,8 +262,8 @@ impl Leadership {
     /// Returns whether the body runs now, under a lease that may still be relied on.
     ///
     /// # Guarantees
-    /// It is false before the lock is released, and from the deadline of the lease on, by the clock of this process: so
-    /// a process that was paused past it reads false when it continues.
+    /// It is false before the lock is released, and from the deadline of the lease on, by the clock of this process,
+    /// also after a pause.
     ///
     /// # What this does not guarantee
     /// The result ages: a paused process may act on it too late.
@@ -283,8 +274,8 @@ impl Leadership {
 
     /// Waits until [`is_leader`](Leadership::is_leader) differs from what this handle returned last; returns it.
     ///
-    /// The first call compares with the moment when the handle was made. Two changes that are over before the call
-    /// looks are none. When the campaigns have ended, it returns false once more if that is news, and never again.
+    /// The first call compares with when the handle was made. Two changes that are over before the call looks are none.
+    /// When the campaigns have ended, it returns false once more if that is news, and never again.
     ///
     /// # Cancel safety
     /// Nothing is missed: if it differs already, the next call returns at once.

@@ -31,21 +31,21 @@ pub(crate) mod scope;
 
 /// Locks keys on one backend.
 ///
-/// Cheap to clone. It works on any number of tokio runtimes, at the same time or one after the other: the locker
-/// opens one connection for each runtime, at its first use there, and a new one if that breaks.
+/// Cheap to clone. It works on any number of tokio runtimes, at the same time or one after the other: it opens one
+/// connection for each runtime, at its first use there, and a new one if that breaks.
 ///
 /// # Guarantees
 /// Of all holders that use the same backend, prefix and key, at most one has the lock at any time.
 ///
 /// # What this does not guarantee
-/// A lease on Redis is no proof of exclusion over a network: a failover may lose the lock, and a paused process may
-/// act late. Pass the [fencing token](crate::Lease::fencing_token) to the resource that you protect, and let it
-/// reject smaller ones.
+/// A lease on Redis is no proof of exclusion over a network: a failover may lose the lock, and a paused process may act
+/// late. Pass the [fencing token](crate::Lease::fencing_token) to the resource that you protect, and let it reject
+/// smaller ones.
 ///
 /// # After a fork
 /// A locker serves the process that made it. In a child process made by `fork` without `exec`, every call fails at
-/// once, with [`NotConfigured`](crate::LockErrorKind::NotConfigured): the child has none of the threads that
-/// release and renew, and shares the connections. Nothing is sent, and the parent's locks stay as they are.
+/// once, with [`NotConfigured`](crate::LockErrorKind::NotConfigured): the child has none of the threads that release
+/// and renew, and shares the connections. Nothing is sent, and the parent's locks stay as they are.
 ///
 /// - Make another locker in the child, use it on a runtime that the child made, and [`install`](crate::install) it
 ///   there. The child makes a default locker from the environment by itself.
@@ -53,7 +53,6 @@ pub(crate) mod scope;
 /// - It is best to fork, or to become a daemon, before you make the first locker.
 ///
 /// # Examples
-/// Lock, work, release:
 /// ```
 /// # async fn example() -> Result<(), lockable_runtime::LockError> {
 /// use lockable_runtime::Locker;
@@ -73,7 +72,7 @@ struct Shared {
     prefix: String,
     namespace: Namespace,
     ttl: Ttl,
-    /// The settings in the URL that are other programs'.
+    /// Settings in the URL for other programs.
     ignored: Vec<String>,
 }
 
@@ -84,21 +83,20 @@ impl Locker {
 
     /// Makes a request for the lock of this key; nothing happens until it is acquired.
     ///
-    /// The locker puts its prefix before the key. The text is not escaped: make a key that has a value by
-    /// [`lock_key!`](crate::lock_key), and it is the same lock as under the attribute. The lock carries the [`RequestId`](crate::RequestId) that is current where it
-    /// is acquired, or else the one that is current here.
+    /// The locker puts its prefix before the key. The text is not escaped: make a key with a value by
+    /// [`lock_key!`](crate::lock_key), so that it is the same lock as under the attribute. The lock carries the
+    /// [`RequestId`](crate::RequestId) that is current where it is acquired, or else the one that is current here.
     pub fn lock(&self, key: impl AsRef<str>) -> LockRequest {
         self.request(&self.0.prefix, key, Options::default())
     }
 
-    /// Makes a request for the locks of all these keys; nothing happens until they are acquired.
+    /// Makes a request for the locks of all these keys, acquired all or none; nothing happens until then.
     ///
-    /// All of them, or none, in any order: calls for several keys cannot deadlock. In a cluster the keys may be in any
-    /// slots. Each key is as for [`lock`](Locker::lock), and each lock has a lease and a fencing token of its own. Two
-    /// equal keys are one lock. Without a key, and with more than 64, acquiring fails.
+    /// Calls for several keys cannot deadlock, whatever the order of the keys. In a cluster they may be in any slots.
+    /// Each lock has a lease and a fencing token of its own. Two equal keys are one lock. Without a key, and with more
+    /// than 64, acquiring fails.
     ///
     /// # Examples
-    /// A transfer, which needs both accounts:
     /// ```
     /// # use lockable_runtime::lock_key;
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
@@ -120,32 +118,14 @@ impl Locker {
 
     /// Makes a request for the lock that this ticket has; nothing happens until it is acquired.
     ///
-    /// [`LockGuard::into_ticket`](crate::LockGuard::into_ticket) has made the ticket, in this process or in another one.
-    /// The locker has to have the same store and a prefix with which the ticket's key begins; others refuse it before
-    /// anything is sent. Each ticket is redeemed once. What a worker does with one that is not redeemed is shown at
-    /// [`acquire`](LockRequest::<Ticket>::acquire).
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use std::time::Duration;
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// # let guard = locker.lock("order:7").acquire().await?;
-    /// # let message = guard.into_ticket(Duration::from_secs(60)).await?.expose_secret();
-    /// let ticket = message.parse()?;
-    /// let stock = locker.redeem(ticket).renew().run(async { 41 + 1 }).await?;
-    /// # assert_eq!(stock, 42);
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
+    /// The locker must have the same store as the one that [made the ticket](crate::LockGuard::into_ticket), and a
+    /// prefix with which the ticket's key begins; others refuse it before anything is sent. Each ticket is redeemed
+    /// once; [`acquire`](LockRequest::<Ticket>::acquire) shows what a worker does with one that is not redeemed.
     pub fn redeem(&self, ticket: Ticket) -> LockRequest<Ticket> {
         let ticket = self.accepts(&ticket).map(|()| ticket);
         self.request_of(ticket, &self.0.prefix, Options::default())
     }
 
-    /// # Errors
-    /// When no lock of this locker can be the ticket's.
     fn accepts(&self, ticket: &Ticket) -> Result<(), LockError> {
         let Shared { prefix, namespace, .. } = &*self.0;
         let refused = |why| {
@@ -167,7 +147,6 @@ impl Locker {
         namespace.held(prefix, name).map(drop)
     }
 
-    /// A request for several locks, as [`request`](Self::request) makes one for one.
     pub(crate) fn request_all(
         &self,
         prefix: &str,
@@ -180,7 +159,7 @@ impl Locker {
         self.request_of(Result::and_then(keys, counted), prefix, options)
     }
 
-    /// A request on these options, but for the lease, whose length is this locker's.
+    /// A request with these options, but the lease of this locker.
     pub(crate) fn request(
         &self,
         prefix: &str,
@@ -205,35 +184,17 @@ impl Locker {
     /// Returns who has the lock of this key, and for how long; `None` when it has no holder.
     ///
     /// # What this does not guarantee
-    /// The result is a snapshot from when the server sent it. Do not decide by it whether to acquire, because that
-    /// is a race; [`try_acquire`](LockRequest::try_acquire) is one step.
+    /// The result is a snapshot from when the server sent it. To acquire only a free lock, use
+    /// [`try_acquire`](LockRequest::try_acquire), which is one step.
     ///
     /// # Errors
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply within its deadline, or
-    ///   refuses.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply within its deadline, or refuses.
     /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
     /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey), before anything is sent.
     /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](Locker#after-a-fork).
     ///
     /// # Cancel safety
     /// The call only reads, so dropping the future changes nothing.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// assert!(locker.inspect("order:7").await?.is_none());
-    /// let guard = locker.lock("order:7").acquire().await?;
-    /// match locker.inspect("order:7").await?.map(|holder| holder.remaining()) {
-    ///     None => println!("free"),
-    ///     Some(None) => println!("taken, without an end"),
-    ///     Some(Some(rest)) => println!("taken, for {rest:?} more"),
-    /// }
-    /// # guard.release().await?;
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
         let context = self.context();
         context.usable_here()?;
@@ -241,13 +202,11 @@ impl Locker {
         inspect(context, key.map_err(|error| context.reporting.redact(error))?).await
     }
 
-    /// Returns this locker with another prefix.
     pub(crate) fn with_prefix(&self, prefix: String) -> Self {
         let Shared { acquirer, namespace, ttl, ignored, .. } = &*self.0;
         Self::new(Arc::clone(acquirer), prefix, namespace.clone(), *ttl).ignoring(ignored.clone())
     }
 
-    /// Notes that the URL of this locker had these settings for other programs.
     fn ignoring(mut self, ignored: Vec<String>) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.0) {
             shared.ignored = ignored;
@@ -267,7 +226,6 @@ impl Locker {
         &self.0.namespace
     }
 
-    /// The settings in the URL that are other programs'.
     pub(crate) fn ignored(&self) -> &[String] {
         &self.0.ignored
     }
@@ -276,7 +234,7 @@ impl Locker {
         &self.0.prefix
     }
 
-    /// Where this locker's locks live, without credentials.
+    /// Where the locks are, without credentials.
     pub(crate) fn backend_name(&self) -> &str {
         self.context().backend.name()
     }

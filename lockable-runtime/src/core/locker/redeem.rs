@@ -9,38 +9,32 @@ use crate::core::locker::request::LockRequest;
 use crate::core::types::error::LockError;
 use crate::core::types::ticket::Ticket;
 
-/// The lock of a ticket.
 impl LockRequest<Ticket> {
     /// Takes over the lock of the ticket, in one step: a ticket that is delivered twice is redeemed once.
     ///
-    /// The lease is that of this request: it lasts for [`expire`](LockRequest::expire) from now, also where the ticket
-    /// was valid for longer, and [`renew`](LockRequest::renew), [`max_hold`](LockRequest::max_hold),
-    /// [`min_hold`](LockRequest::min_hold) and [`on_lost`](LockRequest::on_lost) begin here. The fencing token is that
-    /// of the ticket. The lock carries the [`RequestId`](crate::RequestId) that is current here, or else that of the
-    /// first holder.
-    ///
-    /// A released lock goes to the calls that have waited for it, as any other.
+    /// The lock lasts for this request's [`expire`](LockRequest::expire) from now, and the other options begin here.
+    /// The fencing token is that of the ticket. The lock carries the [`RequestId`](crate::RequestId) that is current
+    /// here, or else that of the first holder.
     ///
     /// # Errors
     /// - [`is_taken`](LockError::is_taken) when another holder has the lock: the ticket was redeemed before, or its
     ///   time is over. That holder may die, so do not acknowledge the message: come back later.
-    /// - [`is_lost`](LockError::is_lost) alone when the lock has no holder: the message is late, it was redeemed by a holder
-    ///   that is done, or by one that has died, or an operator released it. The lock does not know which: acquire it by its
-    ///   key, and look whether the work is done.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply: if the request that is still on its
-    ///   way takes the lock over, the background releases it. So the ticket may be valid, or not: try again, and
-    ///   acquire the lock again after [`is_lost`](LockError::is_lost).
-    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent, for a ticket of another store or
-    ///   of a key outside of this locker's prefix, and with [`wait`](LockRequest::wait) or [`fair`](LockRequest::fair).
+    /// - [`is_lost`](LockError::is_lost) alone when the lock has no holder: the message is late, its holder is done or
+    ///   has died, or an operator released it. Acquire the lock by its key, and look whether the work is done.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply. The ticket may be valid, or not:
+    ///   try again.
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent, for a ticket of another store
+    ///   or of a key outside of this locker's prefix, and with [`wait`](LockRequest::wait) or
+    ///   [`fair`](LockRequest::fair).
     /// - As [`acquire`](LockRequest::acquire) of one lock otherwise.
     ///
     /// # Cancel safety
-    /// Dropping the future keeps no lock: if a request that is still on its way takes it over, the background releases
-    /// it.
+    /// Dropping the future keeps no lock: as after an error, if a request that is still on its way takes the lock over,
+    /// the background releases it.
     ///
     /// # Examples
-    /// The worker of a queue that delivers some messages twice or late. It acknowledges a message after `Ok`; `finish`
-    /// looks whether the work is done, before it does it:
+    /// The worker of a queue, which acknowledges a message after `Ok`; `finish` looks whether the work is done, before
+    /// it does it:
     /// ```
     /// # use std::time::Duration;
     /// # use lockable_runtime::{Locker, lock_key};
@@ -56,14 +50,6 @@ impl LockRequest<Ticket> {
     ///         outcome => Ok(outcome?),
     ///     }
     /// }
-    /// # async fn example() -> Result<(), Failure> {
-    /// # let locker = Locker::connect("memory://").await?;
-    /// # let guard = locker.lock("order:7").acquire().await?;
-    /// # let message = guard.into_ticket(Duration::from_secs(60)).await?.expose_secret();
-    /// # work(&locker, 7, &message).await?;
-    /// # work(&locker, 7, &message).await
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
         let (acquirer, ticket, options) = self.redeeming().checked()?;
@@ -72,16 +58,14 @@ impl LockRequest<Ticket> {
 
     /// Takes over the lock of the ticket, runs the body while the lease is held, and releases.
     ///
-    /// As [`run`](LockRequest::run) of one lock.
-    ///
     /// # Errors
     /// As [`acquire`](LockRequest::<Ticket>::acquire), and as [`run`](LockRequest::run) of one lock.
     ///
     /// # Panics
-    /// When the body does; the release is deferred to the background first.
+    /// As [`run`](LockRequest::run).
     ///
     /// # Cancel safety
-    /// Dropping the future drops the body, then releases in the background.
+    /// As [`run`](LockRequest::run).
     pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
         Run::new(self.acquire(), body).await
     }

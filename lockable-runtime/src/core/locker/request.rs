@@ -1,4 +1,4 @@
-//! The request for a lock, or for several: its options, and the ways to acquire one.
+//! The request for a lock, or for several.
 
 use std::fmt;
 use std::future::Future;
@@ -23,9 +23,8 @@ use crate::core::types::redact::DisplayKey;
 /// A request for one lock, made by [`Locker::lock`](crate::Locker::lock), or for several, made by
 /// [`Locker::lock_all`](crate::Locker::lock_all).
 ///
-/// `LockRequest` alone is the request for one lock, and acquires a [`LockGuard`]. `LockRequest<Vec<LockKey>>` is the
-/// request for several, and acquires a [`LockSet`](crate::LockSet). The options are the same: each holds for every
-/// lock, and a wait limit for all of them together.
+/// `LockRequest` alone acquires a [`LockGuard`], and `LockRequest<Vec<LockKey>>` a [`LockSet`](crate::LockSet). An
+/// option holds for every lock, and a wait limit for all of them together.
 ///
 /// # Examples
 /// A job that may take long, but not for ever, and that runs once even if several triggers fire close together:
@@ -51,12 +50,11 @@ pub struct LockRequest<K = LockKey> {
     acquirer: Arc<Acquirer>,
     /// The locks' whole names, or the first mistake in the request.
     key: Result<K, LockError>,
-    /// How much of each key is its prefix.
+    /// The length of the prefix.
     prefix: usize,
     options: Options,
 }
 
-/// The options.
 impl<K: Keys> LockRequest<K> {
     pub(crate) fn new(
         acquirer: Arc<Acquirer>,
@@ -77,7 +75,7 @@ impl<K: Keys> LockRequest<K> {
         &self.options
     }
 
-    /// The name of the lock, or of the first, as it may be shown; also one that is no key.
+    /// The name of the lock, or of the first, as it may be shown, even if it is no key.
     pub(super) fn shown_key(&self) -> DisplayKey<'_> {
         let name = match &self.key {
             Ok(key) => key.all().first().map(LockKey::as_str),
@@ -87,7 +85,7 @@ impl<K: Keys> LockRequest<K> {
         DisplayKey::new(name.unwrap_or_default(), redacts_keys).labeled(self.options.label)
     }
 
-    /// Makes an error one of this request, as it may be shown.
+    /// Labels and redacts an error.
     pub(super) fn explain(&self) -> impl Fn(LockError) -> LockError + use<K> {
         let reporting = self.context().reporting;
         let label = self.options.label;
@@ -101,61 +99,53 @@ impl<K: Keys> LockRequest<K> {
 
     /// Keeps the lease alive for as long as the lock is held; off by default.
     ///
-    /// The background renews it a third of `expire` after the grant, and then after each renewal. A renewal without
-    /// a reply is retried: at least five times before the lease ends, or three times if the lease is shorter than
-    /// 200 ms. When the process dies, the lock is free after `expire`.
+    /// The background renews it a third of `expire` after the grant and after each renewal, and [retries a renewal
+    /// without a reply](crate::guide::leases#what-the-numbers-mean). When the process dies, the lock is free after
+    /// `expire`.
     ///
     /// # What this does not guarantee
-    /// - A body that hangs holds its lock for ever, and so does a guard that is leaked by
-    ///   [`mem::forget`](std::mem::forget); set a [`max_hold`](LockRequest::max_hold).
-    ///   [`Lease::ending_within`](crate::Lease::ending_within) returns before the end if renewals fail.
-    /// - With `memory://` a lease is renewed on the runtime that acquired it, and ends when that runtime is blocked
-    ///   or has ended.
+    /// - A body that hangs, and a guard that is leaked by [`mem::forget`](std::mem::forget), hold the lock for ever;
+    ///   set a [`max_hold`](LockRequest::max_hold).
+    /// - With `memory://` a lease is renewed on the runtime that acquired it, and ends when that is blocked or has
+    ///   ended.
     pub fn renew(self) -> Self {
         self.set(|options| options.renew = true)
     }
 
     /// Limits how long a renewed lock is held, from its grant; no limit by default.
     ///
-    /// At the limit, the body of [`run`](LockRequest::run) is dropped and the lock is released. A guard that is
-    /// held by hand is not renewed any more, and its [`lost`](crate::Lease::lost) signal fires.
-    /// [`Lease::ending_within`](crate::Lease::ending_within) returns before the limit. Needs
-    /// [`renew`](LockRequest::renew).
+    /// At the limit, the body of [`run`](LockRequest::run) is dropped and the lock released. A guard that is held by
+    /// hand is not renewed any more, and its [`lost`](crate::Lease::lost) signal fires;
+    /// [`Lease::ending_within`](crate::Lease::ending_within) returns earlier. Needs [`renew`](LockRequest::renew).
     pub fn max_hold(self, most: Duration) -> Self {
         self.set(|options| options.max_hold = Some(most))
     }
 
     /// Sets the shortest time that the lock is taken, from its grant; at most `expire`.
     ///
-    /// An earlier release returns at once, and leaves the lock taken for the rest, whatever the outcome of the
-    /// work. So a scheduled job runs once although the clocks that trigger it on several machines differ. If calls
-    /// wait, the lock then stays reserved for the queue until its first waiter acquires it, for at most one second.
+    /// An earlier release returns at once, whatever the outcome of the work, and leaves the lock taken for the rest. So
+    /// a scheduled job runs once although the clocks that trigger it differ. If calls wait, the lock then stays
+    /// reserved for the queue for at most one second.
     pub fn min_hold(self, least: Duration) -> Self {
         self.set(|options| options.min_hold = Some(least))
     }
 
     /// Limits the wait for a lock that another holder has; no limit by default.
     ///
-    /// The limit starts with the call. It never cuts the first try short, which has its own deadlines. So a limit
-    /// of zero is one try; it is busy at once if other calls of the locker wait for the lock or are trying to
-    /// acquire it, or if the locker is known to hold it. A call that waited behind others without a reply about the
-    /// lock tries once at its limit.
+    /// The limit starts with the call, and never cuts the first try short. A limit of zero is one try; it is busy at
+    /// once if the locker holds the lock, or other calls of it wait for it or are trying. At the limit the error is
+    /// [`is_wait_limit_reached`](LockError::is_wait_limit_reached), or [`is_unavailable`](LockError::is_unavailable) if
+    /// the last known outcome is a failure; a call that waited behind others without a reply about the lock tries once
+    /// first. See [giving up](crate::guide::waiting#giving-up).
     ///
-    /// | at the limit | the error is |
-    /// |---|---|
-    /// | a server replied that another holder has the lock, or this locker holds it | [`is_wait_limit_reached`](LockError::is_wait_limit_reached) |
-    /// | the last known outcome is a failure | [`is_unavailable`](LockError::is_unavailable) |
-    ///
-    /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) never wait, and refuse this
-    /// option.
+    /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) refuse this option.
     pub fn wait(self, limit: Duration) -> Self {
         self.set(|options| options.wait = Wait::AtMost(limit))
     }
 
     /// Passes the lock to another process after this holder, if one waits: slower, but fair from holder to holder.
     ///
-    /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) have no turn, and refuse
-    /// this option.
+    /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) refuse this option.
     pub fn fair(self) -> Self {
         self.set(|options| options.fair = true)
     }
@@ -165,32 +155,17 @@ impl<K: Keys> LockRequest<K> {
         self.set(|options| options.on_lost = on_lost)
     }
 
-    /// Sets the label of this lock for [telemetry](crate::telemetry); the attribute sets its key template.
+    /// Sets the label of this lock for [telemetry](crate::telemetry#which-lock); the attribute sets its key template.
     ///
-    /// Metrics have it as the label `lock`, spans and events as the field `lock`. Choose a constant, such as
-    /// `"order:{id}"` for the locks of all orders, and never the key: each new text would be a new time series.
-    /// Each text is stored once, for as long as the program runs.
-    ///
-    /// # Examples
-    /// ```
-    /// # use lockable_runtime::lock_key;
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// # let id = 7;
-    /// let guard = locker.lock(lock_key!("order:{id}")?).label("order:{id}").acquire().await?;
-    /// # guard.release().await?;
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
+    /// Choose a constant, such as `"order:{id}"` for the locks of all orders, and never the key: each new text would be
+    /// a new time series, and is stored for as long as the program runs.
     pub fn label(self, lock: &'static str) -> Self {
         self.set(|options| options.label = Label::by_hand(lock))
     }
 
-    /// Checks the request without sending anything; what it refuses is refused at every call.
+    /// Checks the request without sending anything, for a value that an operator sets.
     ///
-    /// So a value that an operator sets is checked when the program starts, also one for an option of the attribute,
-    /// which takes the same values.
+    /// What it refuses is refused at every call, also for an option of the attribute, which takes the same values.
     ///
     /// # Errors
     /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) and [`InvalidOption`](crate::LockErrorKind::InvalidOption), as
@@ -213,12 +188,10 @@ impl<K: Keys> LockRequest<K> {
         agrees.and(self.key.map(drop)).map_err(explain)
     }
 
-    /// Tries once instead of waiting.
     pub(super) fn trying(self) -> Self {
         self.with(Options::try_once)
     }
 
-    /// For a ticket, which has its lock already.
     pub(super) fn redeeming(self) -> Self {
         self.with(Options::redeem)
     }
@@ -228,7 +201,7 @@ impl<K: Keys> LockRequest<K> {
         self
     }
 
-    /// Changes the options; the first mistake stays.
+    /// Changes the options; the first mistake is kept.
     fn with(mut self, change: impl FnOnce(&mut Options) -> Result<(), LockError>) -> Self {
         self.key = self.key.and_then(|key| match change(&mut self.options) {
             Ok(()) => Ok(key),
@@ -237,18 +210,18 @@ impl<K: Keys> LockRequest<K> {
         self
     }
 
-    /// For a caller whose thread waits for the answer, and then does nothing but its body.
+    /// For a caller whose thread waits for the outcome, and then only runs its body.
     ///
     /// # Errors
-    /// When that caller holds the lock itself, which no other thread can see, or was forked from the
-    /// process that made the locker.
+    /// When that caller holds the lock itself, which no other thread can see, or was forked from the process that made
+    /// the locker.
     pub(crate) fn blocking(mut self) -> Result<Self, LockError> {
         self.refuse()?;
         self.options.caller_blocks = true;
         Ok(self)
     }
 
-    /// The lock's whole name, or that of the first, where the call may wait for it.
+    /// The name of the lock, or of the first, where the call may wait for it.
     pub(crate) fn waits_for(&self) -> Option<&LockKey> {
         let key = self.key.as_ref().ok()?.all().first();
         key.filter(|_| self.options.wait != Wait::Never)
@@ -271,7 +244,7 @@ impl<K: Keys> LockRequest<K> {
         holds(self.context().backend.store(), is_it)
     }
 
-    /// What it takes to acquire, once nothing is wrong with the request.
+    /// Returns what acquiring needs.
     ///
     /// # Errors
     /// The first mistake in the request, as it may be shown; it is counted.
@@ -290,15 +263,12 @@ impl<K: Keys> LockRequest<K> {
         }
     }
 
-    /// # Errors
-    /// When the options of a sound key contradict each other.
     fn agrees(&self) -> Result<(), LockError> {
         let Ok(keys) = &self.key else { return Ok(()) };
         self.options.check().map_err(|mistake| about(mistake, keys))
     }
 }
 
-/// An error that names the key, or the first.
 fn about<K: Keys>(error: LockError, keys: &K) -> LockError {
     match keys.all().first() {
         Some(key) => error.with_key(key.as_str()),
@@ -309,34 +279,27 @@ fn about<K: Keys>(error: LockError, keys: &K) -> LockError {
 impl LockRequest {
     /// Requests the lock for a run that is not repeated once it ended well: [`LockGuard::keep`] then leaves it done.
     ///
-    /// While it is done, a call with this option fails with [`is_done`](LockError::is_done), also one that waits:
-    /// within a second of the end of the run. Other calls find the lock busy, so a key is either for `once` calls or for
-    /// others.
-    ///
-    /// [`run`](LockRequest::run) releases the lock as always, whatever its body returns: it does not know what a good
-    /// end is. The attribute's option `once` does.
+    /// While it is done, a call with this option fails with [`is_done`](LockError::is_done); one that waits, within a
+    /// second of the end of the run. Other calls find the lock busy, so a key is either for `once` calls or for others.
+    /// [`run`](LockRequest::run) leaves nothing done, because it does not know what a good end is; the attribute's
+    /// option `once` does.
     pub fn once(self) -> Self {
         self.set(|options| options.once = Some(Once::ByHand))
     }
 
-    /// Acquires one of `count` permits of the key: that is how many holders it has at a time, in all processes.
+    /// Acquires one of `count` [permits](crate::guide::permits) of the key, from 1 to 64: its holders at a time, in all
+    /// processes.
     ///
-    /// Calls that wait in Redis are served in the order in which they came there, across all processes. The calls of one
-    /// process beyond `count` wait in it, in their order, and come behind what waits in Redis by then.
+    /// A permit is a lock of its own, with its own lease: `export` has the permits `{export}#1`, `{export}#2` and so
+    /// on, behind the prefix. The braces are a [hash tag](LockKey), so that all are on one server; a key that is one
+    /// hash tag itself is refused. Permits and the plain lock of the same key do not exclude each other.
     ///
-    /// A permit is a lock of its own, named after the key with `#` and its number: it has its own lease, and a holder
-    /// that dies costs one permit until that ends. The key `export` has the permits `{export}#1`, `{export}#2` and so on,
-    /// behind the prefix; the braces are a [hash tag](LockKey), so that all are on one server. A key that is one hash
-    /// tag itself, `{export}`, is refused, because its permits would be those.
+    /// Calls that wait in Redis are served in order, across all processes. The calls of one process beyond `count` wait
+    /// in it, in their order, and come behind what waits in Redis by then. All callers must agree on the number; the
+    /// larger one counts.
     ///
-    /// The number is a part of what all callers agree on. While some ask for more permits than others, the larger
-    /// number counts. One permit is the first of a larger number. Permits and the plain lock of the same key do not exclude
-    /// each other.
-    ///
-    /// [Fencing tokens](crate::FencingToken) rise from grant to grant of a key, but several holders are at work, so
-    /// they fence nothing among those.
-    ///
-    /// `count` is from 1 to 64; [`check`](LockRequest::check) one that an operator sets. With [`min_hold`](LockRequest::min_hold) of a second, at most `count` calls start in a second.
+    /// [Fencing tokens](crate::FencingToken) rise from grant to grant of a key, but fence nothing among holders at the
+    /// same time.
     ///
     /// # Examples
     /// ```
@@ -357,34 +320,20 @@ impl LockRequest {
         self
     }
 
-    /// Acquires all permits of the key, `count` of them: waits until the others are out, and lets no one in.
+    /// Acquires all [permits](crate::guide::permits) of the key, `count` of them: waits until the other calls are out,
+    /// and lets none in.
     ///
-    /// It is for what excludes all that [`permits`](LockRequest::permits) lets in: with `permits(12)` for readers,
-    /// this is a lock of readers and writers. Calls for all permits queue at a gate of their own, so that no two of them
-    /// have a half each; the one that has passed it waits behind those that came before, and holds what becomes free.
-    /// Once it has all, the gate is free for the next.
-    ///
-    /// The [`LockSet`](crate::LockSet) has a lease for each permit. The newest of the fencing tokens is newer than those
-    /// of all holders before.
+    /// Calls for all permits queue at a gate, so that no two of them have a half each. The one that has passed it waits
+    /// behind those that came before, and holds what becomes free. Once it has all, the gate is free for the next. The
+    /// [`LockSet`](crate::LockSet) has a lease for each permit. The newest of its fencing tokens is newer than those of
+    /// all holders before.
     ///
     /// If a call that counts more permits holds one above this number, the error is
     /// [`InvalidOption`](crate::LockErrorKind::InvalidOption).
     ///
     /// # What this does not guarantee
-    /// A call for one permit that waits in this process, behind a call for all, waits for that: a body with a permit must
+    /// A call for one permit that waits in this process behind a call for all waits for that: a body with a permit must
     /// not wait for all.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let all = locker.lock("export").all_permits(3).acquire().await?;
-    /// assert!(locker.lock("export").permits(3).try_acquire().await.is_err_and(|error| error.is_busy()));
-    /// all.release().await?;
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub fn all_permits(self, count: u32) -> LockRequest<Vec<LockKey>> {
         let Self { acquirer, key, prefix, mut options } = self;
         options.permits = Permits::All(count);
@@ -395,13 +344,9 @@ impl LockRequest {
     /// Acquires the lock; while another holder has it, the call waits in a FIFO queue.
     ///
     /// A free lock costs one try. If another call of the same locker holds the lock, waits for it or is trying to
-    /// acquire it, this call joins the line behind that one and sends no request. Waiters of one process are served
-    /// in the order of arrival, and processes take turns. A turn is one grant and at most sixteen passes within the
-    /// process and within five milliseconds, to calls with the same or a shorter `expire`; with
-    /// [`fair`](LockRequest::fair) it is one grant.
-    ///
-    /// The wait has no limit unless [`wait`](LockRequest::wait) sets one.
-    /// [`try_acquire`](LockRequest::try_acquire) does not wait. The attribute tries once unless it has `wait`.
+    /// acquire it, this call joins the line behind that one and sends no request. Waiters of one process are served in
+    /// the order of arrival, and processes take [turns](crate::guide::waiting#the-order). The wait has no limit unless
+    /// [`wait`](LockRequest::wait) sets one.
     ///
     /// # Errors
     /// - [`is_wait_limit_reached`](LockError::is_wait_limit_reached) when another holder still has the lock at the
@@ -409,21 +354,20 @@ impl LockRequest {
     /// - [`is_done`](LockError::is_done) for a request with [`once`](LockRequest::once), when another such call has
     ///   ended well.
     /// - [`is_held_by_caller`](LockError::is_held_by_caller) when the calling body holds the lock itself.
-    /// - [`is_unavailable`](LockError::is_unavailable), in these cases; the lock is not held then, and if a request
-    ///   that is still on its way is granted, the background releases the lock:
+    /// - [`is_unavailable`](LockError::is_unavailable), in these cases:
     ///   - the backend refuses the first try, or the first request of the line, or does not reply to it within its
     ///     deadline;
     ///   - the backend does not reply for 30 seconds while the call waits;
     ///   - five grants had expired before they arrived, because `expire` is shorter than a round trip.
     /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
-    /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey) and
-    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent.
-    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured), at once, when the locker was made before the
-    ///   process was forked; see [`Locker`](crate::Locker#after-a-fork).
+    /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey) and [`InvalidOption`](crate::LockErrorKind::InvalidOption),
+    ///   before anything is sent.
+    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the queue, and keeps no lock: if a request that is still on its way is granted,
-    /// the background releases the lock. If the connection breaks as well, the lock can stay taken for `expire`.
+    /// Dropping the future leaves the queue, and keeps no lock: as after an error, if a request that is still on its
+    /// way is granted, the background releases the lock. If the connection breaks as well, the lock can stay taken for
+    /// `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
         let explain = self.explain();
         let (acquirer, key, options) = self.checked()?;
@@ -434,17 +378,15 @@ impl LockRequest {
 
     /// Acquires the lock in one try; the error [`is_busy`](LockError::is_busy) when another holder has it.
     ///
-    /// So `Ok` always means that the lock is held: until its guard is dropped, so give that a name. The call sends no request if this locker holds the lock, its
-    /// release has not begun, and the backend confirmed the lease less than 0.8 seconds ago. So a lock that is deleted
-    /// by hand is free for its own process at most 0.8 seconds later.
+    /// So `Ok` always means that the lock is held, until its guard is dropped: give that a name. The call sends no
+    /// request if this locker holds the lock, its release has not begun, and the backend confirmed the lease less than
+    /// 0.8 seconds ago: a lock that is deleted by hand is free for its own process that much later.
     ///
     /// # Errors
-    /// - As [`acquire`](LockRequest::acquire), but for the wait limit.
-    /// - [`is_busy`](LockError::is_busy) when another holder has the lock, and
-    ///   [`is_done`](LockError::is_done) when a request with [`once`](LockRequest::once) has nothing to do. Every other
-    ///   error is none of another holder: return it, or a server that is down looks like a busy lock.
+    /// - As [`acquire`](LockRequest::acquire), but for the wait limit. Return any error that is not busy, or a server
+    ///   that is down looks like a busy lock.
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) with [`wait`](LockRequest::wait) or
-    ///   [`fair`](LockRequest::fair), which are for calls that wait.
+    ///   [`fair`](LockRequest::fair).
     ///
     /// # Cancel safety
     /// As [`acquire`](LockRequest::acquire).
@@ -469,12 +411,11 @@ impl LockRequest {
         self.trying().acquire().await
     }
 
-    /// Makes this the request of a campaign, which waits without a limit and renews.
     pub(super) fn leading(self) -> Self {
         self.with(Options::lead)
     }
 
-    /// Returns a function that makes this request anew each time it is called.
+    /// Returns a function that makes this request again at each call.
     ///
     /// # Errors
     /// The first mistake in the request, which is reported.
@@ -489,16 +430,15 @@ impl LockRequest {
         })
     }
 
-    /// Acquires the lock, runs the body while the lease is held, and releases.
-    ///
-    /// The call waits for a busy lock; [`try_run`](LockRequest::try_run), and the attribute without `wait`, try once.
+    /// Acquires the lock as [`acquire`](LockRequest::acquire) does, runs the body while the lease is held, and
+    /// releases.
     ///
     /// The body is not polled after the lease's deadline, nor after a renewal that found the lock gone; with
     /// [`on_lost`](LockRequest::on_lost) it can finish. It is dropped before the lock is released, and its value is
     /// returned whatever the outcome of the release.
     ///
     /// # Errors
-    /// - As [`acquire`](LockRequest::acquire), which waits for a busy lock.
+    /// - As [`acquire`](LockRequest::acquire).
     /// - [`is_lost`](LockError::is_lost) when the lock was lost before the body ended;
     ///   [`is_body_finished`](LockError::is_body_finished) holds too if the loss was found after its end.
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` was over first.
@@ -513,40 +453,26 @@ impl LockRequest {
         Run::new(self.acquire(), body).await
     }
 
-    /// Acquires the lock in one try and runs the body as [`run`](LockRequest::run) does.
-    ///
-    /// When another holder has the lock, the body is never polled, and the error [`is_busy`](LockError::is_busy).
+    /// Acquires the lock in one try and runs the body as [`run`](LockRequest::run) does; a busy lock is the error
+    /// [`is_busy`](LockError::is_busy).
     ///
     /// # Errors
-    /// As [`try_acquire`](LockRequest::try_acquire), and as [`run`](LockRequest::run) once the lock is
-    /// acquired.
+    /// As [`try_acquire`](LockRequest::try_acquire) and [`run`](LockRequest::run).
     ///
     /// # Panics
     /// As [`run`](LockRequest::run).
     ///
     /// # Cancel safety
     /// As [`run`](LockRequest::run).
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let _other = locker.lock("job:nightly").acquire().await?;
-    /// let rows = locker.lock("job:nightly").try_run(async { 41 + 1 }).await;
-    /// assert!(rows.unwrap_err().is_busy());
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub async fn try_run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
         self.trying().run(body).await
     }
 }
 
-/// The keys that a request acquires for a call.
+/// The keys of a request.
 #[doc(hidden)]
 pub trait Acquire: Keys + Sized + Send + 'static {
-    /// What they are once they are acquired.
+    /// What acquiring returns.
     type Granted: Grant;
 
     /// As the method of the request.
@@ -564,7 +490,6 @@ impl Acquire for LockKey {
 }
 
 impl<K: Keys> fmt::Debug for LockRequest<K> {
-    /// With the keys as messages show them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reporting = &self.context().reporting;
         let mut request = f.debug_struct("LockRequest");

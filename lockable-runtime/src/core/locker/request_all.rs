@@ -9,27 +9,20 @@ use crate::core::locker::request::{Acquire, LockRequest};
 use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;
 
-/// Several locks: all of them, or none.
 impl LockRequest<Vec<LockKey>> {
     /// Acquires all of the locks; while another holder has one of them, the call waits in the FIFO queue of that one.
     ///
-    /// The call tries all keys at the same time. It holds those that are in front of the first busy one, in the
-    /// order of their texts, releases the others, and waits for the busy one; then it tries the rest again. So a call
-    /// that waits has smaller keys only, and calls for several keys never wait for each other in a circle. With free
-    /// locks that is one round trip for any number of keys.
-    ///
-    /// What is held while others are waited for is renewed, without [`renew`](LockRequest::renew) too.
+    /// The call takes the locks in the order of their texts, and holds the smaller ones, renewed, while it waits. So
+    /// calls for [several keys](crate::guide::several_keys#what-a-call-does) never wait for each other in a circle.
     /// [`max_hold`](LockRequest::max_hold) and [`min_hold`](LockRequest::min_hold) count from when the last lock is
-    /// there. [`wait`](LockRequest::wait) limits the whole call. If a lock is lost meanwhile, all are released, and
-    /// the call begins again, at most four times.
+    /// there. If a lock is lost meanwhile, all are released, and the call begins again, at most four times.
     ///
     /// # What this does not guarantee
     /// A program that acquires the same keys one by one, in another order, can wait in a circle with this call, until
     /// limits or leases end that.
     ///
     /// # Errors
-    /// As [`acquire`](LockRequest::acquire) of one lock; the error names the key that it is about, and no lock is held
-    /// then. Also:
+    /// As [`acquire`](LockRequest::acquire) of one lock; the error names its key, and no lock is held then. Also:
     ///
     /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey), before anything is sent, without a key or with more than 64.
     /// - [`is_unavailable`](LockError::is_unavailable) when locks were lost in five attempts while the call waited for
@@ -37,20 +30,7 @@ impl LockRequest<Vec<LockKey>> {
     /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop meanwhile.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the queue, and keeps no lock: those that it has are released in the background.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # use std::time::Duration;
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let request = locker.lock_all(["account:7", "account:3"]).wait(Duration::from_secs(3));
-    /// let locks = request.acquire().await?;
-    /// assert!(locks.leases()[0].key().as_str().ends_with("account:7"));
-    /// # locks.release().await
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
+    /// Dropping the future leaves the queue; the background releases the locks that it has.
     pub async fn acquire(self) -> Result<LockSet, LockError> {
         let explain = self.explain();
         let (acquirer, keys, options) = self.checked()?;
@@ -62,58 +42,42 @@ impl LockRequest<Vec<LockKey>> {
     /// Acquires all of the locks in one try; the error [`is_busy`](LockError::is_busy) when another holder has one of
     /// them.
     ///
-    /// The call tries one key after the other, in the order of their texts, and releases what it has before it
-    /// returns. So of calls that overlap one has all of its locks.
+    /// It tries one key after the other, in the order of their texts, and releases what it has before it returns. So of
+    /// calls that overlap one has all of its locks.
     ///
     /// # Errors
-    /// - [`is_busy`](LockError::is_busy) when another holder has one of the locks.
-    /// - As [`acquire`](LockRequest::<Vec<LockKey>>::acquire), but for the wait limit.
-    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) with [`wait`](LockRequest::wait) or
-    ///   [`fair`](LockRequest::fair), which are for calls that wait.
+    /// As [`acquire`](LockRequest::<Vec<LockKey>>::acquire) of several locks and
+    /// [`try_acquire`](LockRequest::try_acquire) of one.
     ///
     /// # Cancel safety
     /// As [`acquire`](LockRequest::<Vec<LockKey>>::acquire).
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let _other = locker.lock("account:7").acquire().await?;
-    /// let locks = locker.lock_all(["account:3", "account:7"]).try_acquire().await;
-    /// assert!(locks.unwrap_err().is_busy());
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
     pub async fn try_acquire(self) -> Result<LockSet, LockError> {
         self.trying().acquire().await
     }
 
     /// Acquires all of the locks, runs the body while all leases are held, and releases.
     ///
-    /// As [`run`](LockRequest::run) of one lock. If one of the locks is lost, revoked or held for `max_hold`, the body
-    /// is stopped, and the others are released before the call returns.
+    /// If one of the locks is lost, revoked or held for `max_hold`, the body is stopped, and the others are released
+    /// before the call returns.
     ///
     /// # Errors
     /// As [`acquire`](LockRequest::<Vec<LockKey>>::acquire), and as [`run`](LockRequest::run) of one lock; the error
-    /// names the key that it is about.
+    /// names its key.
     ///
     /// # Panics
-    /// When the body does; the releases are deferred to the background first.
+    /// As [`run`](LockRequest::run).
     ///
     /// # Cancel safety
-    /// Dropping the future drops the body, then releases in the background.
+    /// As [`run`](LockRequest::run).
     pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
         Run::new(self.acquire(), body).await
     }
 
-    /// Acquires all of the locks in one try and runs the body as [`run`](LockRequest::<Vec<LockKey>>::run) does.
-    ///
-    /// When another holder has one of them, the body is never polled, and the error [`is_busy`](LockError::is_busy).
+    /// Acquires all of the locks in one try and runs the body as [`run`](LockRequest::<Vec<LockKey>>::run) does; busy
+    /// ones are the error [`is_busy`](LockError::is_busy).
     ///
     /// # Errors
-    /// As [`try_acquire`](LockRequest::<Vec<LockKey>>::try_acquire), and as
-    /// [`run`](LockRequest::<Vec<LockKey>>::run) once the locks are acquired.
+    /// As [`try_acquire`](LockRequest::<Vec<LockKey>>::try_acquire) and [`run`](LockRequest::<Vec<LockKey>>::run).
     ///
     /// # Panics
     /// As [`run`](LockRequest::<Vec<LockKey>>::run).

@@ -1,4 +1,4 @@
-//! Another locker in the place of the process-wide one, inside of a future or a closure.
+//! A locker in place of the process-wide one, inside of a future or a closure.
 //!
 //! See "How does a scope replace the process-wide locker in tests?" in DESIGN.md.
 
@@ -11,26 +11,25 @@ tokio::task_local! {
     static CURRENT: Locker;
 }
 
-/// Whether this process ever made a scope. Where it did not, as in every program that is no test, a
-/// lookup of the process-wide locker reads this and no thread-local.
+/// Whether this process ever made a scope. If not, as in every program that is no test, a lookup of the process-wide
+/// locker reads this and no thread-local.
 ///
-/// Written before a scope exists. Code inside of a scope came there from the code that made it,
-/// and so sees the value, whatever the ordering.
+/// Written before a scope exists: code inside of a scope comes there from the code that made it, and sees the value
+/// whatever the ordering.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Runs a future with this locker in place of the process-wide one.
 ///
-/// Decorated functions without the option `locker` use it, at any depth: it is set around every poll of the future,
-/// and when the future is dropped. So it works across `.await`, in `join!` and `select!`, and on any runtime.
-/// Between the polls, other work of the same thread does not see it, and no other test does. Of nested scopes the
-/// innermost applies; when it has ended, also by a panic, the outer one applies again.
+/// Decorated functions without the option `locker` use it, at any depth: at every poll of the future, and when it is
+/// dropped. So it works across `.await`, in `join!` and `select!`, and on any runtime, and no other test sees it. The
+/// innermost of nested scopes applies.
 ///
-/// [`TestLocks::scope`](crate::testing::TestLocks::scope) does this for its own locker. This function is for any
-/// other, such as one on a real server with a prefix for each test.
+/// [`TestLocks::scope`](crate::testing::TestLocks::scope) does this for its own locker. This function is for others,
+/// such as one on a real server with a prefix for each test.
 ///
 /// # What this does not guarantee
-/// Tasks and threads that the future spawns are outside of the scope, unless they [inherit](inherit) the locker.
-/// The process-wide locker applies to them. If none is installed, the call fails with
+/// Tasks and threads that the future spawns are outside of the scope, unless they [inherit](inherit) the locker. The
+/// process-wide locker applies to them. If none is installed, the call fails with
 /// [`NotConfigured`](crate::LockErrorKind::NotConfigured), and does not run unlocked.
 ///
 /// # Cancel safety
@@ -63,19 +62,6 @@ pub fn scope<F: Future>(locker: &Locker, future: F) -> impl Future<Output = F::O
 /// Runs a closure with this locker in place of the process-wide one: for sync functions.
 ///
 /// A future that the closure returns is outside of the scope; see [`scope`].
-///
-/// # Examples
-/// ```
-/// use lockable_runtime::testing::sync_scope;
-/// use lockable_runtime::{Locker, distributed_lock};
-///
-/// #[distributed_lock(key = "order:{id}")]
-/// fn ship(id: u32) -> Option<u32> {
-///     Some(id)
-/// }
-///
-/// assert_eq!(sync_scope(&Locker::in_memory(), || ship(7)), Some(7));
-/// ```
 pub fn sync_scope<T>(locker: &Locker, work: impl FnOnce() -> T) -> T {
     IS_USED.store(true, Ordering::Relaxed);
     CURRENT.sync_scope(locker.clone(), work)
@@ -83,8 +69,7 @@ pub fn sync_scope<T>(locker: &Locker, work: impl FnOnce() -> T) -> T {
 
 /// Carries the locker of the caller's [`scope`] over to a future that is to be spawned.
 ///
-/// Outside of any scope it changes nothing, and costs next to nothing: code that spawns may wrap its futures for
-/// its tests' sake.
+/// Outside of any scope it changes nothing and costs next to nothing, so code that spawns may use it for its tests.
 ///
 /// # Cancel safety
 /// As that of the future.
@@ -120,29 +105,9 @@ pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F>
     }
 }
 
-/// Carries the locker of the caller's [`scope`] over to a closure that is to run on another thread.
+/// Carries the locker of the caller's [`scope`] over to a closure on another thread.
 ///
 /// Use it with `spawn_blocking` and [`std::thread::spawn`].
-///
-/// # Examples
-/// ```
-/// # async fn example() {
-/// use lockable_runtime::distributed_lock;
-/// use lockable_runtime::testing::{TestLocks, inherit_sync};
-///
-/// #[distributed_lock(key = "report")]
-/// fn write_report() -> Option<usize> {
-///     Some(3)
-/// }
-///
-/// let locks = TestLocks::new();
-/// let written = locks.scope(async {
-///     tokio::task::spawn_blocking(inherit_sync(write_report)).await.unwrap()
-/// });
-/// assert_eq!(written.await, Some(3));
-/// # }
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
-/// ```
 pub fn inherit_sync<T, W: FnOnce() -> T>(work: W) -> impl FnOnce() -> T + use<T, W> {
     let locker = scoped();
     move || match locker {
@@ -151,7 +116,6 @@ pub fn inherit_sync<T, W: FnOnce() -> T>(work: W) -> impl FnOnce() -> T + use<T,
     }
 }
 
-/// The locker of the innermost scope around the caller, if there is one.
 pub(super) fn scoped() -> Option<Locker> {
     if !IS_USED.load(Ordering::Relaxed) {
         return None;

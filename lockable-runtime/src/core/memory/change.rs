@@ -1,5 +1,3 @@
-//! The verbs, as changes of what is stored about one key.
-
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,24 +11,21 @@ use crate::core::types::key::LockKey;
 use crate::core::types::owner::{Held, Origin, OwnerToken};
 use crate::core::types::permit::PermitsKey;
 
-/// One verb at work on one key, at one moment.
 pub(crate) struct Change<'a> {
-    /// Its name, where it is a permit.
     permit: Option<LockKey>,
-    /// Its lock is there only while it lasts.
+    /// Has a lock only while that lasts.
     place: &'a mut StoredKey,
     counting: &'a mut Counting,
     lockers: &'a [(Origin, Weak<dyn Events>)],
     now: Moment,
-    /// The wake-up of whom this has kept the lock for; it is sent when the state is unlocked.
+    /// For the waiter that has the reservation.
     hand_off: Option<HandOff>,
 }
 
-/// A wake-up of the waiter of a locker, which is sent outside of the store's lock.
+/// A wake-up of a locker's waiter, which is sent outside of the store's mutex.
 pub(crate) type HandOff = (Arc<dyn Events>, WakeUp);
 
 impl State {
-    /// What a verb of one lock finds, and what it hands off.
     pub(crate) fn change<T>(
         &mut self,
         key: LockKey,
@@ -60,7 +55,6 @@ impl<'a> Change<'a> {
         Self { permit, place, counting, lockers, now, hand_off: None }
     }
 
-    /// Whether an attempt that asks may have it, or the first of the waiters.
     pub(crate) fn is_free(&self) -> bool {
         self.place.lock.as_ref().is_none_or(|lock| lock.ends <= self.now)
     }
@@ -69,7 +63,6 @@ impl<'a> Change<'a> {
         !self.place.queue.is_empty()
     }
 
-    /// How long it stays taken by a minimum hold.
     pub(crate) fn kept_for(&self) -> Option<Duration> {
         let lock = self.place.lock.as_ref().filter(|lock| lock.is_released)?;
         Some(lock.ends.since(self.now))
@@ -154,8 +147,7 @@ impl<'a> Change<'a> {
         self.counting.reserve(attempt, 1, self.now)
     }
 
-    /// Releases, and queues the next attempt behind the others, where there is one. The grant is that of
-    /// the next attempt, when its turn has come at once.
+    /// Releases, and queues the next attempt behind the others; returns the grant of that if its turn has come at once.
     pub(crate) fn release(
         &mut self,
         attempt: &Attempt,
@@ -179,22 +171,20 @@ impl<'a> Change<'a> {
         self.place.held(self.now)
     }
 
-    /// Ends a grant before its time, as a server does that loses it, and hands the lock to the first
-    /// waiter; returns what was there.
+    /// Ends a grant before its time, as a server does that loses it, and hands the lock to the first waiter.
     pub(crate) fn evict(&mut self) -> Option<Lock> {
         let lock = self.place.lock.take()?;
         self.hand_on(None);
         Some(lock)
     }
 
-    /// The lock, where the attempt is its holder, or could become it because it was free.
+    /// The lock, if the attempt is its holder, or could become it because it was free.
     pub(crate) fn take(&mut self, attempt: &Attempt) -> Option<&mut Lock> {
         let ends = self.now.after(attempt.ttl.duration());
         let lock = self.place.lock.get_or_insert_with(|| Lock::held(&attempt.owner, ends));
         lock.is_held_by(attempt).then_some(lock)
     }
 
-    /// Frees the lock, or leaves it taken until the minimum hold is over.
     pub(crate) fn end_hold(&mut self, attempt: &Attempt) -> Release {
         match &mut self.place.lock {
             None => return Release::Absent,
@@ -212,8 +202,8 @@ impl<'a> Change<'a> {
         Release::Released
     }
 
-    /// Keeps a free lock for the first waiter that can be woken. Returns whether its turn is that of the attempt that
-    /// asks, for which the lock stays free.
+    /// Reserves a free lock for the first waiter that can be woken. Returns whether that is the asking attempt, for
+    /// which the lock stays free.
     fn hand_on(&mut self, asking: Option<&Attempt>) -> bool {
         while let Some(next) = self.place.queue.pop_front() {
             if asking.is_some_and(|asking| asking.owner == next.owner) {

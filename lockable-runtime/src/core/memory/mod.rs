@@ -1,5 +1,4 @@
-//! Locks in this process: the reference that the other backends are compared with, and what tests
-//! and examples use when there is no server.
+//! Locks in this process: the reference for the other backends, and what tests and examples use without a server.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -41,11 +40,10 @@ pub(crate) use self::slow::Slow;
 /// A store of locks in memory, measured by tokio's clock.
 pub(crate) struct Memory {
     name: String,
-    /// Differs from store to store, also where the name does not.
+    /// Differs from store to store, also if the name does not.
     store: String,
     /// For timers of callers outside any runtime.
     background: Handle,
-    /// What the first locker of the store calls its process.
     pub(crate) service: Option<String>,
     pub(crate) born: Moment,
     pub(crate) state: Mutex<State>,
@@ -60,10 +58,10 @@ impl Memory {
         Self::open_as(name, None)
     }
 
-    /// As [`open`](Self::open), but for a process that is called `service`.
+    /// As [`open`](Self::open), for a process that is called `service`.
     ///
     /// # Errors
-    /// When the system gives no background thread.
+    /// As [`open`](Self::open).
     pub(crate) fn open_as(name: &str, service: Option<&str>) -> Result<Arc<Self>, Fault> {
         static SHARED: PerProcess<Mutex<HashMap<String, Weak<Memory>>>> = PerProcess::new();
         static COUNT: AtomicU64 = AtomicU64::new(1);
@@ -89,13 +87,11 @@ impl Memory {
         Ok(Arc::new(Self { name, store, background, service, born: tokio_time(), state }))
     }
 
-    /// Ends a grant before its time, as a server does that loses it, and hands the lock to the first
-    /// waiter; whether there was a grant.
     pub(crate) fn evict(&self, key: LockKey) -> bool {
         self.change(key, |change| change.evict().is_some())
     }
 
-    /// Applies `verb` to a key. The wake-up is sent when the state is unlocked.
+    /// Applies `verb` to a key, then sends the wake-up outside of the mutex.
     pub(crate) fn change<T>(&self, key: LockKey, verb: impl FnOnce(&mut Change<'_>) -> T) -> T {
         let (found, hand_off) = self.state.lock().change(key, verb);
         if let Some((listener, wake_up)) = hand_off {
@@ -104,7 +100,6 @@ impl Memory {
         found
     }
 
-    /// As [`change`](Self::change), but applies `verb` only once the reply is polled.
     pub(crate) fn reply<T: 'static>(
         self: &Arc<Self>,
         key: LockKey,
@@ -122,22 +117,18 @@ impl Memory {
     }
 }
 
-/// What happens to a server from outside.
 #[cfg(test)]
 impl Memory {
-    /// Forgets everything, as a server does that restarts without its data.
     pub(crate) fn flush(&self) {
         self.state.lock().flush();
     }
 
-    /// Deletes a lock, which may have a holder; no call hears of that.
     pub(crate) fn delete(&self, key: &LockKey) {
         if let Some(place) = self.state.lock().places.get_mut(key) {
             place.lock = None;
         }
     }
 
-    /// The owner tokens of the waiters for a lock, in their order.
     pub(crate) fn queue(&self, key: &LockKey) -> Vec<String> {
         let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
         self.state.lock().queue(key).map(owner).collect()
@@ -224,8 +215,8 @@ impl Environment for Arc<Memory> {
         timer_on(&self.renewal_runtime(false), duration)
     }
 
-    /// Runs the task to its end, unless it waits for a timer. That one is the caller's, so the task ends
-    /// with the caller's runtime.
+    /// Runs the task to its end, unless it waits for a timer. That one is the caller's, so the task ends with the
+    /// caller's runtime.
     fn detach(&self, mut task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         let mut context = Context::from_waker(Waker::noop());
         if task.as_mut().poll(&mut context).is_pending() {
@@ -233,13 +224,13 @@ impl Environment for Arc<Memory> {
         }
     }
 
-    /// The caller's own runtime, whose clock may be paused, unless nothing runs there meanwhile.
+    /// The caller's own runtime, whose clock may be paused, unless the caller blocks it.
     fn renewal_runtime(&self, caller_blocks: bool) -> Handle {
         let current = Handle::try_current().ok().filter(|_| !caller_blocks);
         current.unwrap_or_else(|| self.background.clone())
     }
 
-    /// There is no connection that could break, and none but this process changes a lock.
+    /// No connection can break, and only this process changes a lock.
     fn report_to(&self, origin: Origin, events: Weak<dyn Events>) {
         let lockers = &mut self.state.lock().lockers;
         lockers.retain(|(_, other)| other.strong_count() > 0);
@@ -325,7 +316,6 @@ mod tests {
         assert!(store.state.lock().places.len() < 200);
     }
 
-    /// The lock has ended, and belongs to those who wait.
     #[tokio::test(start_paused = true)]
     async fn a_queue_is_not_swept() {
         let store = Memory::open("").unwrap();
@@ -340,8 +330,8 @@ mod tests {
         assert_eq!(store.queue(&holder.key), [waiter.owner.as_ref()]);
     }
 
-    /// Goal: a timer of a runtime that has ended, polled elsewhere, which panics.
-    /// Method: the task sends at its end whether it is unwinding.
+    /// Goal: a timer of a runtime that has ended is polled elsewhere, which panics. Method: the task sends at its end
+    /// whether it is unwinding.
     #[test]
     fn a_waiting_task_ends_with_its_timers_runtime() {
         struct Ending(std::sync::mpsc::Sender<bool>);

@@ -57,7 +57,7 @@ impl MemoryStore {
         self.place(key, owners).unwrap_or_default()
     }
 
-    /// The last fencing token that is given away of a lock's slot, where its fence counter lives.
+    /// The last fencing token of a lock's slot, while its fence counter lives.
     #[must_use]
     pub fn fence(&self, key: &str) -> Option<u64> {
         let now = tokio_time();
@@ -67,7 +67,7 @@ impl MemoryStore {
         fence.map(|fence| fence.value)
     }
 
-    /// The names that live now and how long each still does.
+    /// The names that live now, and for how long.
     #[must_use]
     pub fn keyspace(&self) -> Vec<(String, Duration)> {
         // As a server's keys are called by default.
@@ -82,7 +82,6 @@ impl MemoryStore {
         alive.map(|(name, end)| (name, end.since(now))).collect()
     }
 
-    /// Nothing for what cannot be a key.
     fn place<T>(&self, key: &str, look: impl FnOnce(&mut StoredKey) -> T) -> Option<T> {
         let key = LockKey::prefixed("", key).ok()?;
         let look = |state: &mut State| look(state.places.entry(key.clone()).or_default());

@@ -8,7 +8,6 @@ use super::state::State;
 use crate::core::backend::{AcquireReply, Attempt, Enqueued, Release, Remaining};
 use crate::core::process::clock::tokio_time;
 
-/// The permits that an attempt may have.
 struct FreePermits<'a> {
     state: &'a mut State,
     attempt: &'a Attempt,
@@ -32,8 +31,8 @@ impl Memory {
         found.unwrap_or_else(|| self.acquire_in_turn(attempt))
     }
 
-    /// Gives what is free to those in the queue who can be reached, and takes what is left. The attempt does not stay in
-    /// the queue.
+    /// Gives what is free to those in the queue that can be reached, and takes what is left. The attempt does not stay
+    /// in the queue.
     fn acquire_in_turn(&self, attempt: &Arc<Attempt>) -> AcquireReply {
         let Enqueued::Granted(grant) = self.enqueue_for_permit(attempt) else {
             self.leave_permits(attempt);
@@ -74,7 +73,6 @@ impl Memory {
         })
     }
 
-    /// Hands off, outside of the store's lock, what the verb has.
     fn permits<T>(&self, attempt: &Attempt, verb: impl FnOnce(&mut FreePermits<'_>) -> T) -> T {
         let mut state = self.state.lock();
         let mut permits = FreePermits { state: &mut state, attempt, hand_offs: Vec::new() };
@@ -89,7 +87,6 @@ impl Memory {
 }
 
 impl FreePermits<'_> {
-    /// Performs the verb for one permit after the other, until it finds something.
     fn find<T>(&mut self, mut verb: impl FnMut(&mut Change<'_>) -> Option<T>) -> Option<T> {
         self.attempt.local_permit.iter().flat_map(|local_permit| local_permit.members()).find_map(
             |permit| {
@@ -100,7 +97,7 @@ impl FreePermits<'_> {
         )
     }
 
-    /// All are taken, maybe by a pause, which the first shows.
+    /// All are taken, perhaps by a pause, which the first shows.
     fn busy(&mut self) -> AcquireReply {
         let attempt = self.attempt;
         self.find(|permit| {

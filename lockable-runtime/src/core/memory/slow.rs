@@ -33,7 +33,6 @@ pub(crate) struct Slow {
     pub(crate) is_left: AtomicBool,
     epochs: Arc<Epochs>,
     pub(crate) queries: AtomicUsize,
-    /// How many releases came without a next attempt.
     pub(crate) releases: AtomicUsize,
 }
 

@@ -1,5 +1,3 @@
-//! What a store in memory holds.
-
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::{Arc, Weak};
@@ -16,21 +14,20 @@ use crate::core::types::slot::Slot;
 /// As many fencing tokens as a turn can need.
 pub(crate) const TURN: u64 = Reserved::PASSES + 1;
 
-/// A lock that stays taken after its release does so for this much longer while calls wait for it: the
-/// first of them that asks within that time has it handed on, so no newcomer finds it free.
+/// A lock that stays taken after its release does so for this much longer while calls wait for it: it is handed off to
+/// the first that queries within that time, so no newcomer finds it free.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// So few places are never swept.
 const SMALL: usize = 64;
 
 pub(crate) struct State {
     pub(crate) places: HashMap<LockKey, StoredKey>,
-    /// The queues of permits, by the key behind which their names have a number.
+    /// The queues of permits, by permits' key.
     pub(crate) queues: HashMap<LockKey, VecDeque<Arc<Attempt>>>,
     pub(crate) counting: Counting,
-    /// Those that are sent what operators send, and the wake-ups of the owner tokens of their origins.
+    /// They get what operators send, and the wake-ups for owner tokens of their origins.
     pub(crate) lockers: Vec<(Origin, Weak<dyn Events>)>,
-    /// Unused places are swept when there are this many of all.
+    /// The number of all places at which unused ones are swept.
     sweep_at: usize,
 }
 
@@ -53,7 +50,7 @@ impl State {
         self.counting.fences.clear();
     }
 
-    /// The waiters for a lock, in their order; those for any permit, where it is one.
+    /// The waiters for a lock, in their order; those for any permit, if it is one.
     pub(crate) fn queue(&self, key: &LockKey) -> impl Iterator<Item = &Arc<Attempt>> {
         let queue = match PermitsKey::of_permit(key) {
             Some(permits_key) => self.queues.get(permits_key.key()),
@@ -88,7 +85,6 @@ impl State {
     }
 }
 
-/// What is stored about one key.
 #[derive(Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct StoredKey {
@@ -110,7 +106,6 @@ impl StoredKey {
         }
     }
 
-    /// The lock, if it has a holder.
     pub(crate) fn held(&self, now: Moment) -> Option<Held> {
         let lock = self.lock.as_ref().filter(|_| now < self.expires())?;
         let mark = match lock.is_released {
@@ -123,7 +118,6 @@ impl StoredKey {
         Some(Held { owner, remaining: Some(lock.ends.since(now)) })
     }
 
-    /// Queues the attempt behind the others, unless it is queued already.
     pub(crate) fn join(&mut self, attempt: &Arc<Attempt>) {
         if !self.queue.iter().any(|other| other.owner == attempt.owner) {
             self.queue.push_back(Arc::clone(attempt));
@@ -138,9 +132,7 @@ impl StoredKey {
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Lock {
     pub(crate) owner: OwnerToken,
-    /// When the hold, or the minimum hold, is over.
     pub(crate) ends: Moment,
-    /// Whether it was released, and stays taken until its minimum hold is over.
     pub(crate) is_released: bool,
 }
 
@@ -153,13 +145,12 @@ impl Lock {
         self.owner == attempt.owner && !self.is_released
     }
 
-    /// Makes it last as long as if it were granted now, and never shorter.
+    /// Lets it last as long as if it were granted now, and never shorter.
     pub(crate) fn prolong(&mut self, ttl: Ttl, now: Moment) {
         self.ends = self.ends.max(now.after(ttl.duration()));
     }
 }
 
-/// The fence counters of the hash slots, and what they start from.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Counting {
     pub(crate) calendar: Calendar,
@@ -187,7 +178,6 @@ pub(crate) struct Fence {
 }
 
 impl Fence {
-    /// An expired counter starts at the seed.
     fn reserve(&mut self, count: u64, seed: u64, ttl: Ttl, now: Moment) -> u64 {
         if self.expires <= now {
             self.value = seed;
@@ -202,7 +192,6 @@ impl Fence {
 /// The calendar that fence counters start from. It survives the loss of all data, as a server's does.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Calendar {
-    /// The calendar time at `born`, in microseconds.
     epoch: u64,
     born: Moment,
     pub(crate) latest: u64,
@@ -214,8 +203,8 @@ impl Calendar {
         Self { epoch: since_epoch.map_or(0, micros), born: tokio_time(), latest: 0 }
     }
 
-    /// Microseconds since 1970. More pass between two grants than a grant reserves tokens, even while
-    /// tokio's clock is paused: so a fence counter that was lost starts above the old one.
+    /// Microseconds since 1970. More pass between two grants than a grant reserves tokens, even while tokio's clock is
+    /// paused: so a fence counter that was lost starts above the old one.
     fn read(&mut self, now: Moment) -> u64 {
         let time = self.epoch.saturating_add(micros(now.since(self.born)));
         self.latest = time.max(self.latest.saturating_add(TURN + 1));

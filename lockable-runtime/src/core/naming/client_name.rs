@@ -11,7 +11,6 @@ use crate::core::text::percent::unescaped;
 use crate::core::types::error::LockError;
 use crate::core::types::id::ProcessId;
 
-/// The name of a connection, from which an operator knows whose it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ClientName {
     pub(crate) process: ProcessId,
@@ -20,11 +19,10 @@ pub(crate) struct ClientName {
     pub(crate) pid: u32,
 }
 
-/// What all names of ours begin with.
 const START: &str = "lockable:";
 
 impl ClientName {
-    /// That of this process. A service that has no name is called as OpenTelemetry calls it, or else as its program.
+    /// The name of this process. A service without a name is called as OpenTelemetry calls it, or else as its program.
     ///
     /// # Errors
     /// When the system gives no randomness.
@@ -62,10 +60,8 @@ impl fmt::Display for ClientName {
 
 const UNKNOWN: &str = "unknown";
 
-/// The server keeps the name for each connection.
 const MAX_BYTES: usize = 64;
 
-/// The beginning, in whole characters.
 fn cut(mut text: String) -> String {
     let end = (0..=MAX_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     text.truncate(end.unwrap_or_default());
@@ -92,7 +88,7 @@ fn host() -> Option<String> {
     env::var("COMPUTERNAME").or_else(|_| env::var("HOSTNAME")).ok()
 }
 
-/// Servers take no blanks in a name; the separators would make it another one.
+/// Servers take no blanks in a name; a separator would end a part of it.
 fn encode(text: &str, out: &mut impl Write) -> fmt::Result {
     text.bytes().try_for_each(|byte| match byte {
         b':' | b'@' | b'%' => write!(out, "%{byte:02X}"),
@@ -149,7 +145,6 @@ mod tests {
         assert_eq!(long.service, "\u{e9}a".repeat(21));
     }
     proptest! {
-        /// A list of clients has the names of any programs.
         #[test]
         fn any_name_is_read_back_or_not_ours(
             service in ".{0,20}",

@@ -10,7 +10,7 @@ use crate::core::types::key::LockKey;
 use crate::core::types::permit::member;
 use crate::core::types::{id::ProcessId, owner::Origin, permit::PermitsKey, slot::Slot, tag::tag};
 
-/// What the names begin with of companion keys, of the channels of wake-ups, and of the keys of probes.
+/// The beginning of the names of companion keys, of the channels of wake-ups, and of the keys of probes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Namespace(Arc<str>);
 
@@ -34,8 +34,8 @@ impl Namespace {
     /// The whole name of a lock: `prefix`, then `text`.
     ///
     /// # Errors
-    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) as of [`held`](Self::held), and for the name of a permit,
-    /// whose lock would have the queue of all permits.
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) as of [`held`](Self::held), and for the name of a permit, whose
+    /// lock would have the queue of all permits.
     pub(crate) fn key(&self, prefix: &str, text: &str) -> Result<LockKey, LockError> {
         let key = self.held(prefix, text)?;
         if member(key.as_str()).is_none() {
@@ -46,11 +46,11 @@ impl Namespace {
         Err(LockError::invalid_key(key.as_str(), flaw))
     }
 
-    /// Builds the key of a lock that is looked at, as [`key`](Self::key), but also accepts the name of a permit.
+    /// As [`key`](Self::key), for a lock that is only looked at: also accepts the name of a permit.
     ///
     /// # Errors
-    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when that cannot be a key, or is the name of a companion: the
-    /// lock would be taken for a queue or a counter of others.
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the text cannot be a key, or is the name of a companion:
+    /// the lock would be taken for a queue or a counter of others.
     pub(crate) fn held(&self, prefix: &str, text: &str) -> Result<LockKey, LockError> {
         let key = LockKey::prefixed(prefix, text)?;
         if !self.is_companion(key.as_str()) {
@@ -60,7 +60,6 @@ impl Namespace {
         Err(LockError::invalid_key(key.as_str(), flaw))
     }
 
-    /// Whether a key has a name of the forms below.
     pub(crate) fn is_companion(&self, key: &str) -> bool {
         let forms = [":fence:{", ":queue:{", ":queue:#:", ":queue::", ":probe:"];
         let rest = key.strip_prefix(&*self.0);
@@ -68,7 +67,6 @@ impl Namespace {
     }
 }
 
-/// The names.
 impl Namespace {
     /// A namespace within this one that no one else uses, for a probe that leaves nothing behind.
     pub(crate) fn of_probe(&self, origin: Origin) -> Self {
@@ -77,14 +75,13 @@ impl Namespace {
 
     /// The name of the fence counter that the locks of a slot share.
     ///
-    /// See "Where do fencing tokens come from?" in DESIGN.md.
+    /// See "Where do fencing tokens come from, and what seeds a fence counter (`TIME`)?" in DESIGN.md.
     pub(crate) fn fence(&self, slot: Slot) -> Companion<'_> {
         Companion([&self.0, ":fence:{", tag(slot), "}"])
     }
 
-    /// The name of the queue of a lock, on the same slot as the lock itself: by its hash tag, or else with
-    /// itself as one. All permits of a key have one queue. The names of the kinds differ in the last character before
-    /// the key.
+    /// The name of the queue of a lock, on the lock's slot: by its hash tag, or else with the whole key as one. All
+    /// permits of a key have one queue. The names of the kinds differ in the last character before the key.
     pub(crate) fn queue<'a>(&'a self, key: &'a LockKey) -> Companion<'a> {
         let key = key.as_str();
         match member(key) {
@@ -94,7 +91,6 @@ impl Namespace {
         }
     }
 
-    /// The name of the queue of all permits of a key.
     pub(crate) fn queue_of<'a>(&'a self, permits_key: &'a PermitsKey) -> Companion<'a> {
         Companion([&self.0, ":queue:#:", permits_key.key().as_str(), ""])
     }
@@ -115,7 +111,6 @@ impl Namespace {
     }
 }
 
-/// The kind of channels on which wake-ups are published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channels {
     /// Each process has one, on the whole server.
@@ -125,7 +120,6 @@ pub(crate) enum Channels {
 }
 
 impl Channels {
-    /// Where the wake-ups of that process are published, for the locks of the slot.
     pub(crate) fn of_wake_ups(self, namespace: &Namespace, origin: Origin, slot: Slot) -> String {
         match self {
             Self::Plain => namespace.channel(origin),
@@ -133,7 +127,6 @@ impl Channels {
         }
     }
 
-    /// The command that subscribes to one.
     pub(crate) fn subscribe(self) -> &'static str {
         match self {
             Self::Plain => "subscribe",
@@ -141,7 +134,6 @@ impl Channels {
         }
     }
 
-    /// The command of `PUBSUB` that counts who is subscribed to one.
     pub(crate) fn count(self) -> &'static str {
         match self {
             Self::Plain => "NUMSUB",
@@ -162,8 +154,7 @@ impl Display for Namespace {
     }
 }
 
-/// The name of a key that belongs to a lock, in parts: commands are written without joining them
-/// first.
+/// The name of a key that belongs to a lock, in parts: commands are written without joining them first.
 #[derive(Clone, Copy)]
 pub(crate) struct Companion<'a>([&'a str; 4]);
 

@@ -15,17 +15,14 @@ use tokio::time::Sleep;
 pub(crate) struct Moment(u64);
 
 impl Moment {
-    /// From what [`as_nanos`](Self::as_nanos) gave.
     pub(crate) const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Since the start of the clock.
     pub(crate) const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// So much later.
     pub(crate) fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(nanos(duration)))
     }
@@ -64,7 +61,6 @@ pub(crate) fn boot_time() -> Moment {
     Moment(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
 
-/// Time since the first use.
 #[cfg(all(feature = "redis", not(unix)))]
 pub(crate) fn boot_time() -> Moment {
     use std::time::Instant;
@@ -76,7 +72,6 @@ pub(crate) fn boot_time() -> Moment {
     Moment(nanos(now().saturating_duration_since(*START)))
 }
 
-/// Time on tokio's clock, which tests can pause and advance.
 pub(crate) fn tokio_time() -> Moment {
     use tokio::time::Instant;
     // A day earlier: a paused clock may show a time before the first use of this one.
@@ -112,13 +107,13 @@ pub(crate) fn timer_on(runtime: &Handle, duration: Duration) -> Sleep {
 
 /// The future's value, or `None` once the timer has gone off first.
 ///
-/// The timer is made only when the future does not finish at its first poll.
+/// The timer is made only if the future does not finish at its first poll.
 pub(crate) fn within<F: Future, M: FnOnce() -> Sleep>(make: M, future: F) -> Within<F, M> {
     Within { future, make: Some(make), timer: None }
 }
 
 pin_project! {
-    /// A future with a limit; no async fn, which would store the future twice.
+    /// No async fn, which would store the future twice.
     #[must_use = "nothing happens before it is awaited"]
     pub(crate) struct Within<F, M> {
         #[pin]

@@ -1,8 +1,7 @@
 //! A number of this process that none of its ancestors had: one load, and no system call.
 //!
-//! The number is in a page that every kind of fork clears, also `_Fork` and a raw `clone`, which run no
-//! handler, and those whose child has its parent's process id. Where the system has no such page, the
-//! number is the process id.
+//! The number is in a page that every kind of fork clears, also `_Fork` and a raw `clone`, which run no handler, and
+//! those whose child has its parent's process id. If the system has no such page, the number is the process id.
 
 use std::process;
 use std::ptr;
@@ -37,10 +36,10 @@ fn begin(word: &AtomicU64) -> u64 {
     first.map_or_else(|first| first, |_| drawn)
 }
 
-/// In place of the word where the system clears none; it stays zero.
+/// In place of the word if the system clears none; it stays zero.
 static NOT_MAPPED: AtomicU64 = AtomicU64::new(0);
 
-/// A word, zero now and in every child, in a page that stays mapped; none where the system refuses it.
+/// A word, zero now and in every child, in a page that stays mapped; `None` if the system refuses it.
 #[cfg(all(feature = "redis", any(target_os = "linux", target_os = "android")))]
 #[expect(unsafe_code, reason = "no safe function maps memory that a fork clears")]
 fn map() -> Option<&'static AtomicU64> {

@@ -13,7 +13,6 @@ pub(crate) mod seeded;
 pub(crate) mod together;
 pub(crate) mod utc;
 
-/// The process in which something was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process(u64);
 
@@ -22,7 +21,6 @@ impl Process {
         Self(generation::current())
     }
 
-    /// Whether the caller runs in that process, and not in one that was forked from it.
     pub(crate) fn is_current(self) -> bool {
         self == Self::current()
     }
@@ -36,7 +34,6 @@ pub(crate) struct PerProcess<T>(OnceBox<ProcessSlot<T>>);
 struct ProcessSlot<T> {
     process: Process,
     value: T,
-    /// The value of a child of this process.
     next: PerProcess<T>,
 }
 
@@ -54,7 +51,6 @@ impl<T> PerProcess<T> {
 }
 
 impl<T: Default> PerProcess<T> {
-    /// The value of this process.
     pub(crate) fn get(&self) -> &T {
         let process = Process::current();
         let make = || {
@@ -84,7 +80,7 @@ mod tests {
         assert_eq!(values.inherited().count(), 0);
     }
 
-    /// Method: the first value is that of a process which this one is not.
+    /// Method: the first value is that of another process.
     #[test]
     fn a_forked_process_has_a_value_of_its_own() {
         let values = PerProcess::<AtomicU32>::new();

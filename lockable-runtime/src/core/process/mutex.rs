@@ -1,8 +1,6 @@
-//! A mutex without poison.
-
 use std::sync::{self, MutexGuard, PoisonError};
 
-/// As that of `std`, for values whose changes cannot panic halfway: a panic elsewhere leaves them sound.
+/// A mutex without poison, for values whose changes cannot panic halfway: a panic elsewhere leaves them sound.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(sync::Mutex<T>);
 

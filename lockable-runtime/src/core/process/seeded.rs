@@ -1,4 +1,4 @@
-//! Randomness and a clock that a simulation chooses for its thread, so that the same seed is the same run.
+//! Randomness and a clock that a simulation sets for its thread, so that the same seed is the same run.
 
 use std::cell::Cell;
 
@@ -6,9 +6,7 @@ use tokio::time::Instant;
 
 #[derive(Clone, Copy)]
 struct SeededRun {
-    /// The state of the generator.
     state: u64,
-    /// What the time is counted from.
     start: Instant,
 }
 
@@ -16,11 +14,10 @@ thread_local! {
     static RUN: Cell<Option<SeededRun>> = const { Cell::new(None) };
 }
 
-/// A seeded run of this thread, which ends with this.
+/// A seeded run of this thread, which ends when this is dropped.
 pub(crate) struct Seeded(());
 
 impl Seeded {
-    /// From now on, until this is dropped, randomness on this thread follows from the seed.
     pub(crate) fn start(seed: u64) -> Self {
         RUN.set(Some(SeededRun { state: seed, start: Instant::now() }));
         Self(())
@@ -33,7 +30,6 @@ impl Drop for Seeded {
     }
 }
 
-/// The next random bits of this thread's run; none where it is not seeded.
 pub(crate) fn bits() -> Option<u64> {
     // SplitMix64.
     let run = RUN.get()?;
@@ -44,7 +40,6 @@ pub(crate) fn bits() -> Option<u64> {
     Some(mixed ^ (mixed >> 31))
 }
 
-/// What the time of this thread's run is counted from.
 pub(crate) fn start() -> Option<Instant> {
     RUN.get().map(|run| run.start)
 }

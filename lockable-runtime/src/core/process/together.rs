@@ -1,12 +1,10 @@
-//! Futures that are polled at the same time, in one task.
-
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-/// What the first of the two gives that is ready; `one` is polled first.
+/// The output of the first of the two that is ready; `one` is polled first.
 ///
-/// Both are pinned by the caller: a future that is moved in here would take its space twice.
+/// The caller pins both: a future that is moved in here would take its space twice.
 pub(crate) fn first_of<T>(
     mut one: Pin<&mut impl Future<Output = T>>,
     mut other: Pin<&mut impl Future<Output = T>>,
@@ -17,7 +15,6 @@ pub(crate) fn first_of<T>(
     })
 }
 
-/// The values of these futures, in their order, once all are there.
 pub(crate) async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
     poll_fn(|cx| {
@@ -36,7 +33,7 @@ pub(crate) async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) ->
     running.into_iter().filter_map(|(_, value)| value).collect()
 }
 
-/// The value of the first attempt that succeeds; the error of the last that fails where none does, if there are any.
+/// The value of the first attempt that succeeds; the error of the last that fails if none does, if there are any.
 ///
 /// Each attempt begins a pause after the one before it, or once one has failed. When one succeeds, the others are
 /// dropped.
@@ -107,7 +104,6 @@ mod tests {
         assert_eq!(order, [Some(0), Some(1), Some(2)]);
     }
 
-    /// No pause is over.
     #[tokio::test]
     async fn the_next_attempt_begins_when_one_fails() {
         let attempts = (0..3).map(|number| std::future::ready(Err::<(), _>(number)));

@@ -12,8 +12,8 @@ pub(crate) fn utc(moment: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// The date of a day, counted from the first of 1970: years begin in March here, so that a leap day is
-/// the last of its year.
+/// The date of a day, counted from the first of 1970: years begin in March here, so that a leap day is the last of its
+/// year.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -15,17 +15,15 @@ use crate::core::types::key::LockKey;
 use crate::core::types::permit::PermitsKey;
 use crate::core::worker::agenda::trim;
 
-/// The open work of one locker.
 pub(super) struct Backlog {
     /// Where it was made: a forked child leaves the counts of its parent alone.
     process: Process,
-    /// How much work is [pending](Pending); spares the locks while there is none, which is nearly always.
+    /// How much work is [pending](Pending); spares the mutexes while there is none, which is nearly always.
     open: AtomicUsize,
-    /// Counts the pending work of the whole process, which waits for that a moment before it ends.
+    /// The pending work of the whole process, which waits for that a moment before it ends.
     work: &'static Work,
     /// How many releases of a key, or of its permits, have not been tried yet: a new acquisition waits for them.
     untried: Mutex<HashMap<LockKey, usize>>,
-    /// Notified whenever a count falls.
     changed: Notify,
 }
 
@@ -45,12 +43,10 @@ impl Backlog {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Waits until no work is open.
     pub(super) async fn drained(&self) {
         self.wait_until(|| self.open() == 0).await;
     }
 
-    /// Waits until every earlier release of this key has been tried.
     pub(super) async fn tried(&self, key: &LockKey) {
         self.wait_until(|| !self.untried.lock().contains_key(key)).await;
     }
@@ -79,7 +75,6 @@ impl Pending {
         Self(Arc::clone(backlog))
     }
 
-    /// Whether the work is this process's, and not that of the one it was forked from.
     pub(super) fn is_own(&self) -> bool {
         self.0.process.is_current()
     }

@@ -1,5 +1,5 @@
-//! Releases that no caller waits for: of guards that were dropped, and of acquisitions that were
-//! given up before their answer came.
+//! Releases that no caller waits for: of dropped guards, and of acquisitions that were given up before their answer
+//! came.
 //!
 //! See "Who releases the lock of a dropped guard?" in DESIGN.md.
 
@@ -28,11 +28,10 @@ mod backlog;
 mod pending_release;
 mod shutdown;
 
-/// At most this many releases may wait at the same time, about 32 MiB of them. Of more than that, while
-/// a server is down, each lock ends with its lease.
+/// The most releases that may wait, about 32 MiB of them. Of more than that, while a server is down, each lock ends
+/// with its lease.
 const LIMIT: usize = 65_536;
 
-/// The gauge of the releases that wait in the background.
 const BACKLOG: &str = "lockable.release.backlog";
 
 /// Retries deferred releases in the background, each until it is done or its lease would have ended.
@@ -54,14 +53,12 @@ impl Releaser {
         releaser
     }
 
-    /// Those of this process, for [`shutdown()`].
     fn all() -> MutexGuard<'static, Vec<Weak<Self>>> {
         static ALL: PerProcess<Mutex<Vec<Weak<Releaser>>>> = PerProcess::new();
         ALL.get().lock()
     }
 
-    /// Waits until every earlier deferred release of this key has been tried once, at most one command
-    /// deadline.
+    /// Waits until every earlier deferred release of this key has been tried once, at most one command deadline.
     ///
     /// Without this, a call right after a dropped guard would find the lock busy with itself.
     pub(crate) async fn settled(&self, key: &LockKey) {
@@ -78,7 +75,7 @@ impl Releaser {
         self.defer_in(attempt, known, None);
     }
 
-    /// As [`defer`](Self::defer), but for a permit: frees the local permit once the release was tried.
+    /// As [`defer`](Self::defer), for a permit: frees the local permit once the release was tried.
     pub(crate) fn defer_in(
         self: &Arc<Self>,
         attempt: Arc<Attempt>,
@@ -89,7 +86,7 @@ impl Releaser {
         self.accept(attempt, known, local_permit, Some(now));
     }
 
-    /// Keeps waiting for the answer that the caller gave up, and releases what it grants.
+    /// Waits for the answer that the caller gave up, and releases what it grants.
     ///
     /// See "What happens to an acquisition whose caller was cancelled?" in DESIGN.md.
     pub(crate) fn adopt(self: &Arc<Self>, attempt: Arc<Attempt>, reply: Reply<AcquireReply>) {
@@ -112,8 +109,8 @@ impl Releaser {
 
     /// Releases the first of these, or the second, which it may have become without an answer.
     ///
-    /// Nothing can give the lock to the second any more once the first is released or over. So that comes first, and
-    /// what is found of the second then is final.
+    /// Once the first is released or over, nothing can give the lock to the second any more. So the first is tried
+    /// first, and what is found of the second then is final.
     pub(crate) fn defer_either(
         self: &Arc<Self>,
         first: Arc<Attempt>,
@@ -134,18 +131,15 @@ impl Releaser {
         }));
     }
 
-    /// Lets [`shutdown()`] wait until this is dropped.
     pub(crate) fn pending(&self) -> Pending {
         Pending::begin(&self.backlog)
     }
 
-    /// How much work is open.
     #[cfg(test)]
     pub(crate) fn open_work(&self) -> usize {
         self.backlog.open()
     }
 
-    /// Defers a release, unless too many wait already.
     fn accept(
         self: &Arc<Self>,
         attempt: Arc<Attempt>,
@@ -190,7 +184,6 @@ impl Releaser {
         });
     }
 
-    /// One try, and what follows from it.
     async fn release(self: Arc<Self>, in_flight: InFlight<Self>, attempt: Arc<Attempt>) {
         let outcome = try_release(&self.context, &attempt).await;
         let now = self.context.backend.now();
@@ -229,14 +222,11 @@ impl Releaser {
     }
 }
 
-/// A release on the agenda, which is counted until this is dropped.
 pub(crate) struct Deferred {
     release: PendingRelease,
-    /// None once a try was answered, or given up.
     untried: Option<Untried>,
     local_permit: Option<Box<Occupied>>,
     pending: Pending,
-    /// That under which it is counted.
     label: &'static Label,
 }
 
@@ -287,7 +277,6 @@ impl Agent for Releaser {
     }
 }
 
-/// One release, within one command deadline.
 pub(crate) async fn try_release(
     context: &BackendContext,
     attempt: &Arc<Attempt>,

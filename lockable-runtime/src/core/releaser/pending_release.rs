@@ -1,4 +1,4 @@
-//! What becomes of one deferred release: the decisions, without requests or timers.
+//! The decisions about one deferred release, without requests or timers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::core::backend::{Attempt, Fault, Release};
 use crate::core::process::clock::Moment;
 
-/// The first pause between two tries; each next one is twice as long, up to a second.
+/// The pause between the first two tries; each next one is twice as long, up to a second.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -21,21 +21,17 @@ pub(crate) enum Known {
     Unknown,
 }
 
-/// A release that no caller waits for.
 pub(crate) struct PendingRelease {
     pub(crate) attempt: Arc<Attempt>,
     pub(crate) known: Known,
     pause: Duration,
 }
 
-/// What follows an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Nothing is held any more.
     Done,
-    /// The lock was gone before: it is free, or another holder has it.
     WasGone,
-    /// No answer came as long as the backend could know the attempt.
+    /// No answer came while the backend could know the attempt.
     Abandoned,
     Again(Moment),
 }
@@ -45,7 +41,6 @@ impl PendingRelease {
         Self { attempt, known, pause: FIRST_PAUSE }
     }
 
-    /// Adds what is `known` where this release was deferred once more.
     pub(crate) fn merge(&mut self, known: Known) {
         self.known = self.known.max(known);
     }

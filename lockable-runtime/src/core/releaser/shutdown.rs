@@ -1,5 +1,3 @@
-//! Waiting for the releases of the whole process, at its end.
-
 use std::collections::BTreeSet;
 use std::sync::Weak;
 use std::time::Duration;
@@ -11,25 +9,24 @@ use crate::core::process::clock::{timer_on, within};
 use crate::core::types::error::{LockError, LockErrorKind};
 use crate::core::types::key::LockKey;
 
-/// At most this many of the keys that could not be released are named.
 const NAMED: usize = 8;
 
 /// Waits, at most `deadline`, until all deferred releases are done, and no entry of a former waiter is in a queue.
 ///
-/// Call it last in `main`: a dropped guard or an aborted task releases its lock on a background thread, which ends
-/// with the process. Without this call the end of `main` waits at most 100 ms, and does not report the locks that
-/// remain; see [`LockGuard`](crate::LockGuard#cancel-safety). New locks can be acquired afterwards as before.
+/// Call it last in `main`: a dropped guard or an aborted task releases its lock on a background thread, which ends with
+/// the process. Without this call the end of `main` waits at most 100 ms, and does not report the locks that remain;
+/// see [`LockGuard`](crate::LockGuard#cancel-safety). New locks can be acquired afterwards.
 ///
 /// # What this does not guarantee
 /// - It does not wait for locks that are still held.
 /// - An aborted task holds its lock until its runtime has dropped it, which may be after this call: await its
 ///   `JoinHandle` first.
-/// - A process that was forked waits for its own locks only, and never for its parent's.
+/// - A forked process waits for its own locks only, never for its parent's.
 ///
 /// # Errors
-/// [`is_unavailable`](LockError::is_unavailable) when the deadline came first. The message has the number of locks
-/// that remain, and names the first of them; each ends with its lease. It lists separately the locks of calls
-/// without a reply, which may be held.
+/// [`is_unavailable`](LockError::is_unavailable) when the deadline came first. The message has the number of locks that
+/// remain, and names the first of them; each ends with its lease. It lists separately the locks of calls without a
+/// reply, which may be held.
 ///
 /// # Cancel safety
 /// When the future is dropped, the releases continue.
@@ -63,12 +60,10 @@ pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
     })
 }
 
-/// Whose release still waits, by the keys as messages show them.
 #[derive(Default)]
 struct Remains {
-    /// Locks that were acquired.
     held: BTreeSet<String>,
-    /// Locks of calls that had no answer, so that they may be held.
+    /// Locks of calls without an answer, which may be held.
     uncertain: BTreeSet<String>,
 }
 
@@ -89,7 +84,6 @@ impl Remains {
         };
     }
 
-    /// What there is after that time, in one sentence.
     fn after(mut self, deadline: Duration) -> String {
         self.uncertain.retain(|key| !self.held.contains(key));
         let held = match self.held.len() {
@@ -117,7 +111,6 @@ impl Remains {
     }
 }
 
-/// The first of these keys.
 fn named(keys: &BTreeSet<String>) -> String {
     let named = keys.iter().take(NAMED).map(|key| format!("`{}`", key.escape_debug()));
     let more = if keys.len() > NAMED { " and others" } else { "" };

@@ -1,4 +1,4 @@
-//! The id of the request that the running code works for, which its locks carry.
+//! The id of the current request, which its locks carry.
 //!
 //! See "Why is the request id in the owner token?" in DESIGN.md.
 
@@ -20,40 +20,24 @@ tokio::task_local! {
 
 /// The id of one request: the locks that it acquires carry the id in Redis.
 ///
-/// Inside of [`scope`](RequestId::scope) or [`sync_scope`](RequestId::sync_scope) every lock that is acquired, by a
-/// decorated function or by [`Locker::lock`](crate::Locker::lock), has the id at the end of its value:
-/// `GET disLock:order:7` returns `<random>.<number> <id>`. For HTTP services the layer of the feature `tower` makes
-/// the scope for each request.
+/// Inside of [`scope`](RequestId::scope) or [`sync_scope`](RequestId::sync_scope) every lock that is acquired has the
+/// id at the end of its value: `GET disLock:order:7` returns `<random>.<number> <id>`. For HTTP services the layer of
+/// the feature `tower` makes the scope for each request.
 ///
-/// Cheap to clone. With the feature `serde`, an id is its text in serialized data, such as a message of a queue,
-/// and is [cleaned](RequestId::new) when it is read.
+/// Cheap to clone. With the feature `serde`, an id is its text in serialized data, and is [cleaned](RequestId::new)
+/// when it is read.
 ///
 /// # Guarantees
-/// The text is 1 to 128 printable ASCII characters without white space at its ends, whatever it was
-/// made from: it fits into a header, a log line and a lock's value.
+/// The text is 1 to 128 printable ASCII characters without white space at its ends: it fits into a header, a log line
+/// and a lock's value.
 ///
 /// # What this does not guarantee
-/// A client may send any id, and two requests may send the same: an id is information, not proof. Two locks stay
-/// distinct even if their ids are the same.
+/// A client may send any id, and two requests may send the same: an id is information, not proof. Their locks stay
+/// distinct.
 ///
-/// A spawned task, a thread and `spawn_blocking` start without an id; the second example carries it over.
+/// A spawned task, a thread and `spawn_blocking` start without an id; the example carries it over.
 ///
 /// # Examples
-/// Jobs have ids too:
-/// ```
-/// # async fn example() -> Result<(), lockable_runtime::LockError> {
-/// use lockable_runtime::{Locker, RequestId};
-///
-/// let locker = Locker::connect("memory://").await?;
-/// let id = RequestId::new("nightly-2024-05-17");
-/// let rows = id.scope(locker.lock("report").run(async { 41 + 1 })).await?;
-/// # assert_eq!(rows, 42);
-/// # Ok(())
-/// # }
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-/// ```
-///
-/// Carry the id over to a spawned task:
 /// ```
 /// # async fn example() -> Result<(), tokio::task::JoinError> {
 /// use lockable_runtime::RequestId;
@@ -76,8 +60,8 @@ pub struct RequestId(Arc<str>);
 impl RequestId {
     /// Makes an id from any text.
     ///
-    /// White space at its ends is removed, every character but printable ASCII becomes `_`, and the text is cut to
-    /// 128 characters. If nothing is left, the id is a [generated](RequestId::generate) one.
+    /// White space at its ends is removed, every character but printable ASCII becomes `_`, and the text is cut to 128
+    /// characters. If nothing is left, the id is a [generated](RequestId::generate) one.
     ///
     /// # Examples
     /// ```
@@ -97,9 +81,7 @@ impl RequestId {
         }
     }
 
-    /// Makes an id that no other request has, also in a process that was forked.
-    ///
-    /// It is 64 random bits and a counter.
+    /// Makes an id that no other request has, also in a forked process: 64 random bits and a counter.
     #[must_use]
     pub fn generate() -> Self {
         static COUNTER: AtomicU64 = AtomicU64::new(1);
@@ -111,14 +93,6 @@ impl RequestId {
     }
 
     /// Returns the id of the innermost scope around the caller, if there is one.
-    ///
-    /// # Examples
-    /// ```
-    /// # use lockable_runtime::RequestId;
-    /// assert_eq!(RequestId::current(), None);
-    /// let id = RequestId::new("checkout-7");
-    /// assert_eq!(id.sync_scope(RequestId::current), Some(id));
-    /// ```
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_get().ok()
@@ -126,12 +100,8 @@ impl RequestId {
 
     /// Runs a future as a part of this request.
     ///
-    /// The id is current whenever the future is polled, and when it is dropped. Between its polls, other work of
-    /// the same thread does not see it. Of nested scopes the innermost applies; when it has ended, the outer one
-    /// applies again.
-    ///
-    /// # What this does not guarantee
-    /// Spawned tasks have no id; see [the type](RequestId).
+    /// The id is current whenever the future is polled, and when it is dropped; other work of the thread does not see
+    /// it. The innermost of nested scopes applies. Spawned tasks have no id; see [the type](RequestId).
     ///
     /// # Cancel safety
     /// As that of the future.
@@ -139,19 +109,19 @@ impl RequestId {
         self.around(future)
     }
 
-    /// [`scope`](RequestId::scope), by a type that has a name.
+    /// [`scope`](RequestId::scope), as a type with a name.
     fn around<F: Future>(&self, future: F) -> TaskLocalFuture<Self, F> {
         CURRENT.scope(self.clone(), future)
     }
 
     /// Runs a closure as a part of this request: in a thread, or in `spawn_blocking`.
     ///
-    /// A future that the closure returns is outside of the scope; see [`scope`](RequestId::scope).
+    /// A future that the closure returns is outside of the scope.
     pub fn sync_scope<T>(&self, work: impl FnOnce() -> T) -> T {
         CURRENT.sync_scope(self.clone(), work)
     }
 
-    /// Returns the id as text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -170,8 +140,8 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Every lock of the request stores the id, and clients choose its length: three times a UUID and
-/// more than a trace context (55), and still short beside a lock key.
+/// Clients choose the length, and every lock stores it: three times a UUID, more than a trace context (55), and still
+/// short beside a lock key.
 const MAX_LENGTH: usize = 128;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A layer that gives every HTTP request its [`RequestId`]: for axum, tonic, hyper and everything
-//! else that is made of [`tower`](https://docs.rs/tower) services.
+//! A layer that gives every HTTP request its [`RequestId`]: for axum, tonic, hyper and other
+//! [`tower`](https://docs.rs/tower) services.
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -38,32 +38,22 @@ use crate::core::request_id::RequestId;
 /// 3. the header `X-Request-Id`;
 /// 4. [`RequestId::generate`].
 ///
-/// [`header`](RequestIdLayer::header) names one header in place of both. If a header occurs several times, the
-/// first value is used. A value that is blank or no text is ignored. The text is [cleaned](RequestId::new).
+/// [`header`](RequestIdLayer::header) names one header in place of both. The first value of a header is used, and a
+/// value that is blank or no text is ignored. The text is [cleaned](RequestId::new).
 ///
-/// - The service finds the id by [`RequestId::current`] and in the request's extensions; the request's
-///   headers stay as they were sent.
-/// - The response carries the id in the header that it came in, or else in the first one. It replaces a value of
-///   the service: the client receives the id that the locks carry.
+/// - The service finds the id by [`RequestId::current`] and in the request's extensions; the request's headers are not
+///   changed.
+/// - The response carries the id in the header that it came in, or else in the first one, in place of any value of the
+///   service.
 ///
 /// # With tower-http
-/// Put its `SetRequestIdLayer` outside of this layer. That layer writes the id that it makes into the request's
-/// extensions and header; this layer reads the header. With [`header`](RequestIdLayer::header), name the header of
-/// `SetRequestIdLayer`: then a client's `Req-Id` does not take precedence, and the locks carry the same id as the
-/// traces. `PropagateRequestIdLayer` does not change a header that the response has already.
+/// Put its `SetRequestIdLayer` outside of this layer, which reads the header that it writes. Name that header with
+/// [`header`](RequestIdLayer::header): then a client's `Req-Id` does not take precedence, and the locks carry the same
+/// id as the traces. `PropagateRequestIdLayer` does not change a header that the response has already.
 ///
 /// # What this does not guarantee
-/// A streamed response body is sent after the scope has ended, and spawned tasks are outside of it; see
-/// [`RequestId`]. An error of the service is no response, so it carries no id.
-///
-/// # Examples
-/// With the header of tower-http alone:
-/// ```
-/// use http::HeaderName;
-/// use lockable_runtime::tower::RequestIdLayer;
-///
-/// let layer = RequestIdLayer::new().header(HeaderName::from_static("x-request-id"));
-/// ```
+/// A streamed response body is sent after the scope has ended, and spawned tasks are outside of it; see [`RequestId`].
+/// An error of the service is no response, so it carries no id.
 // What tower-http does, in the two implementations of `Service`:
 // https://github.com/tower-rs/tower-http/blob/main/tower-http/src/request_id.rs
 #[derive(Clone, Debug)]
@@ -120,7 +110,7 @@ where
         self.inner.poll_ready(cx)
     }
 
-    /// Calls the very service that was polled ready: a clone of it may not be.
+    /// Calls the service that was polled ready: a clone may not be.
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let (header, text) = self.headers.sent(request.headers());
         let made = || text.map_or_else(RequestId::generate, RequestId::new);
@@ -132,16 +122,15 @@ where
     }
 }
 
-/// Where a request may have its id.
 #[derive(Clone, Debug)]
 struct Headers {
-    /// Where the response has an id that the request did not have.
+    /// For the response to a request without an id.
     first: HeaderName,
     other: Option<HeaderName>,
 }
 
 impl Headers {
-    /// The header for the response, and the text of the id that the request has there.
+    /// The header for the response, and the request's text in it.
     fn sent<'a>(&self, request: &'a HeaderMap) -> (&HeaderName, Option<&'a str>) {
         let text_in = |name| str::from_utf8(request.get(name)?.as_bytes()).ok();
         let mut names = [Some(&self.first), self.other.as_ref()].into_iter().flatten();
@@ -154,7 +143,7 @@ impl Headers {
 }
 
 pin_project! {
-    /// The future of a [`RequestIdService`]'s response.
+    /// The future of a response.
     #[must_use = "nothing happens until it is polled"]
     pub struct RequestIdFuture<F> {
         #[pin]
@@ -187,8 +176,7 @@ impl<F> fmt::Debug for RequestIdFuture<F> {
     }
 }
 
-/// The name in the servlet filter that this project mirrors, and what most others send; in lower case as
-/// `http` needs them.
+/// The name in the servlet filter that this project mirrors, and the most common other; in lower case for `http`.
 const DEFAULT_HEADERS: [&str; 2] = ["req-id", "x-request-id"];
 
 #[cfg(test)]

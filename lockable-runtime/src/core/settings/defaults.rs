@@ -1,7 +1,7 @@
 //! Reads the settings of a URL: what is behind its `?` and its `#`.
 //!
 //! Two services with a setting that one of them misspells hold one lock under two names. So an unknown setting is
-//! refused, but for those of other programs in a URL that is theirs too. No message shows a value, nor a name that may
+//! refused, except those of other programs in a URL that is theirs too. No message shows a value, nor a name that may
 //! be a part of a password.
 
 use super::url_settings::{Setting, TABLE, UrlKind, Values};
@@ -9,27 +9,25 @@ use crate::core::settings::parameters::{STRAY, invalid};
 use crate::core::text::percent::unescaped;
 use crate::core::types::error::LockError;
 
-/// For whom the settings of a URL are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Readers {
-    /// For lockers alone.
     #[default]
     Lockers,
     /// For other programs too: a platform has written it, or another library reads it.
     Others,
 }
 
-/// A URL without its settings, but for those that the client library reads.
+/// A URL without its settings, except those that the client library reads.
 pub(crate) struct Cut {
     pub(crate) url: String,
-    /// The names of the settings of other programs, which it had.
+    /// The names of the settings that are for other programs.
     pub(crate) ignored: Vec<String>,
 }
 
 /// Takes the settings out of a URL; those that have no value yet get it.
 ///
 /// # Errors
-/// When it has a setting that is neither a locker's nor another program's, or a value that the setting cannot have.
+/// When a setting is neither a locker's nor another program's, or has an invalid value.
 pub(crate) fn cut(url: &str, readers: Readers, values: &mut Values) -> Result<Cut, LockError> {
     let kind = UrlKind::of(url);
     let has_stray = refuse_shape(kind, url.trim_end())?;
@@ -65,8 +63,7 @@ pub(crate) fn cut(url: &str, readers: Readers, values: &mut Values) -> Result<Cu
     Ok(Cut { url, ignored })
 }
 
-/// The value, which is percent-encoded. White space at its end comes from the file or the variable that the URL was
-/// read from.
+/// The percent-decoded value. White space at its end comes from the file or the variable that the URL was read from.
 fn decoded(name: &str, value: Option<&str>) -> Result<String, LockError> {
     let value = value.ok_or_else(|| invalid(&format!("`{name}` has no value")))?;
     let flaw = || invalid(&format!("`{name}` is not percent-encoded UTF-8; write `%25` for `%`"));
@@ -105,7 +102,7 @@ fn list(kind: UrlKind) -> String {
     format!("; the settings of this URL are {}", names.join(", "))
 }
 
-/// The setting that a name means which differs by case, by dashes or by up to two letters.
+/// The setting whose name differs by case, by dashes or by up to two letters.
 fn nearest(kind: UrlKind, name: &str) -> Option<&'static str> {
     let distance = |known: &str| strsim::levenshtein(&plain(name), &plain(known));
     let near = |known: &&str| distance(known) <= 2.min(known.len() / 3);
@@ -113,7 +110,7 @@ fn nearest(kind: UrlKind, name: &str) -> Option<&'static str> {
     names.filter(near).min_by_key(|known| distance(known))
 }
 
-/// What to write in the place of a setting that this URL does not have, where another place has it.
+/// What to write instead of a setting that another kind of URL has.
 fn advice(kind: UrlKind, name: &str) -> Option<&'static str> {
     let name = plain(name);
     let is_about_tls = ["insecure", "verify"].iter().any(|word| name.contains(word))
@@ -126,7 +123,7 @@ fn advice(kind: UrlKind, name: &str) -> Option<&'static str> {
     others.contains(&kind).then_some(advice)
 }
 
-/// What is wrong whatever its settings are called; the flag is whether an `@` is among them.
+/// Refuses what is wrong whatever its settings are called; returns whether an `@` is among them.
 fn refuse_shape(kind: UrlKind, url: &str) -> Result<bool, LockError> {
     let (rest, fragment) = url.split_once('#').unwrap_or((url, "insecure"));
     let (address, query) = rest.split_once('?').unwrap_or((rest, " "));
@@ -159,7 +156,6 @@ fn plain(name: &str) -> String {
     name.to_lowercase().replace(['_', '-'], "")
 }
 
-/// Whether it can be the name of a setting, and so be shown.
 fn is_plain(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=40).contains(&name.len()) && name.bytes().all(is_part)

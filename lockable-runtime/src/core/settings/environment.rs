@@ -1,21 +1,17 @@
-//! The variables of the environment that name a backend.
-
 use std::env::{self, VarError};
 
 use crate::core::types::error::{LockError, LockErrorKind};
 
-/// The first variable that names a backend.
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) url: String,
-    /// Whether other programs read it too.
     pub(crate) is_shared: bool,
 }
 
-/// The URL of `LOCKABLE_URL`, or else of `REDIS_URL`; none where both are empty or not set.
+/// The URL of `LOCKABLE_URL`, or else of `REDIS_URL`; `None` if both are empty or not set.
 ///
 /// # Errors
-/// When a value is not UTF-8, and when a variable is set that a user would expect to count beside them.
+/// When a value is not UTF-8, and when a variable is set that a user would expect to matter beside them.
 pub(crate) fn url() -> Result<Option<Variable>, LockError> {
     for (name, setting) in [("LOCKABLE_PREFIX", "prefix"), ("LOCKABLE_NAMESPACE", "namespace")] {
         if variable(name)?.is_some() {
@@ -32,7 +28,6 @@ pub(crate) fn url() -> Result<Option<Variable>, LockError> {
     Ok(None)
 }
 
-/// An empty one is as good as none.
 fn variable(name: &str) -> Result<Option<String>, LockError> {
     match env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),

@@ -1,4 +1,4 @@
-//! What a locker is told about its store: by its builder, in its URL, and in the environment.
+//! The settings of a locker's store: by its builder, in its URL, and in the environment.
 
 #[cfg(feature = "tls-no-provider")]
 use std::sync::Arc;
@@ -15,16 +15,13 @@ pub(crate) mod environment;
 pub(crate) mod parameters;
 pub(crate) mod url_settings;
 
-/// Everything that says which backend to use and how.
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) url: String,
     /// Names what is in Redis beside the locks; in memory that has no names.
     pub(crate) namespace: Namespace,
-    /// What this process is called at a server.
     pub(crate) service: Option<String>,
     pub(crate) deadlines: Deadlines,
-    /// How many replicas have to have a lock.
     pub(crate) replicas: u8,
     #[cfg(feature = "tls-no-provider")]
     pub(crate) root_certificate: Option<Secret<Pem>>,
@@ -32,7 +29,7 @@ pub(crate) struct Settings {
     pub(crate) client_certificate: Option<Secret<Pem>>,
     #[cfg(feature = "tls-no-provider")]
     pub(crate) crypto_provider: Option<Arc<rustls::crypto::CryptoProvider>>,
-    /// Those of a Redis server, where they are not in the URL.
+    /// Those of a Redis server, if they are not in the URL.
     pub(crate) credentials: Option<Secret<Credentials>>,
     pub(crate) sentinel_credentials: Option<Secret<Credentials>>,
 }

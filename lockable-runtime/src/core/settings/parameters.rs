@@ -1,12 +1,9 @@
-//! What errors say of a URL.
-
 use crate::core::types::error::{LockError, LockErrorKind};
 
-/// The error of a URL, which names what is wrong with it and shows nothing of it.
 pub(crate) fn invalid(flaw: &str) -> LockError {
     LockError::of_flaw(LockErrorKind::InvalidUrl, format!("in the URL, {flaw}"))
 }
 
-/// What is said of an `@` where no address is: it may end a password.
+/// About an `@` behind the address: it may end a password.
 pub(crate) const STRAY: &str = "an `@` is behind the address: write `/`, `?`, `#` and `@` of a password as `%2F`, \
                                 `%3F`, `%23` and `%40`";

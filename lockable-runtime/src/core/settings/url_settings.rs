@@ -13,12 +13,10 @@ use crate::core::types::key::LockKey;
 use crate::core::types::options::Ttl;
 use crate::core::types::written::Written;
 
-/// One setting of URLs.
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
-    /// The URLs that have it.
     pub(crate) of: &'static [UrlKind],
-    /// How its value is read; the client library reads it, where this is none.
+    /// Reads its value; `None` if the client library does.
     pub(crate) set: Option<Set>,
     /// What other programs call the same thing, in lower case and without underscores.
     pub(crate) elsewhere: &'static str,
@@ -53,12 +51,11 @@ const fn of_sentinels(name: &'static str, set: Set) -> Setting {
     Setting { instead, ..own(name, &[Sentinels], set) }
 }
 
-/// One that the client library reads.
 const fn of_socket(name: &'static str, elsewhere: &'static str, instead: &'static str) -> Setting {
     Setting { name, of: &[Socket], set: None, elsewhere, instead: (&[Server, Sentinels], instead) }
 }
 
-/// The value of the builder stays.
+/// Does not replace the value of the builder.
 fn set<T>(place: &mut Option<T>, value: Result<T, LockError>) -> Result<(), LockError> {
     place.get_or_insert(value?);
     Ok(())
@@ -69,11 +66,10 @@ const DATABASE: &str = "write the number of the database as the path, as in `red
 
 const LOGIN: &str = "write `user:password@` in front of the host";
 
-/// What a URL leads to, as far as its settings depend on that.
+/// The kind of store that a URL names, as far as its settings depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UrlKind {
     Memory,
-    /// One server, or a cluster.
     Server,
     Sentinels,
     Socket,
@@ -104,7 +100,6 @@ impl UrlKind {
     }
 }
 
-/// What to do about a setting that is for other programs.
 pub(crate) fn advice_on_ignored() -> String {
     let own = Server.settings().filter(|setting| setting.set.is_some());
     let own = own.map(|setting| format!("`{}`", setting.name)).collect::<Vec<_>>().join(", ");
@@ -112,7 +107,6 @@ pub(crate) fn advice_on_ignored() -> String {
     format!("nothing if another program reads it; lockable's settings are {others} and {last}")
 }
 
-/// What the builder sets, and the URL otherwise.
 #[derive(Clone, Default)]
 #[cfg_attr(test, derive(Debug, PartialEq, Eq))]
 pub(crate) struct Values {
@@ -167,7 +161,7 @@ fn replicas(text: &str) -> Result<u8, LockError> {
 mod tests {
     use super::*;
 
-    /// The settings that the documentation of `Locker::connect` says are the same as a method of the builder.
+    /// The settings for which the documentation of `Locker::connect` names a method of the builder.
     fn documented() -> Vec<(&'static str, &'static str)> {
         let rows = include_str!("../locker/connect.rs").lines().filter_map(|line| {
             let (name, row) = line.trim().strip_prefix("/// | `")?.split_once('`')?;

@@ -1,4 +1,4 @@
-//! From the request for a lock to its answer.
+//! From the request for a lock to its outcome.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::core::types::error::{LockError, LockErrorKind};
 use crate::core::types::redact::DisplayKey;
 use crate::core::types::token::FencingToken;
 
-/// A call that asks for a lock; cancelled if it is dropped before its answer.
+/// A call that acquires; cancelled if it is dropped.
 pub(crate) struct Acquiring {
     pub(crate) span: Span,
     label: &'static Label,
@@ -34,7 +34,6 @@ impl Acquiring {
         Self { span, label, is_over: false }
     }
 
-    /// The call has the lock, and holds it from now on.
     pub(crate) fn granted(mut self, key: DisplayKey<'_>, token: FencingToken, hold: &mut Hold) {
         let waited = hold.waited.as_secs_f64();
         let fencing_token = u64::from(token);
@@ -46,12 +45,10 @@ impl Acquiring {
         hold.begin(key, token);
     }
 
-    /// Another holder has the lock.
     pub(crate) fn busy(mut self, key: DisplayKey<'_>) {
         self.refuse(Some(key), "busy");
     }
 
-    /// The wait limit was reached, the run is done, or the call failed.
     pub(crate) fn failed(mut self, error: &LockError) {
         let outcome = match error.kind() {
             LockErrorKind::WaitLimitReached => "wait_limit",
@@ -84,14 +81,13 @@ impl Drop for Acquiring {
     }
 }
 
-/// A call has no lock, and that is not because the lock is busy; perhaps before it asked.
 pub(crate) fn acquisition_failed(label: &Label, error: &LockError) {
     if !error.is_busy() {
         counters::failed(label, error.kind().name());
     }
 }
 
-/// A call that waits for a busy lock, for as long as this lives.
+/// A waiting call, for as long as this lives.
 pub(crate) struct Waiting<'a> {
     backend: &'a Arc<dyn Backend>,
     since: Moment,
@@ -122,27 +118,24 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A call has waited for longer than `warn_waited_over`, and is still waiting for what these words say.
 pub(crate) fn waits_long(key: DisplayKey<'_>, waited: Duration, why: &str) {
     warn!(name: "wait", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), waited = waited.as_secs_f64(),
         "the call is still waiting; {why}");
 }
 
-/// A call waits for a lock that no holder has, which these words say.
+/// A call waits for a lock without a holder.
 pub(crate) fn waits_behind(key: DisplayKey<'_>, why: &str) {
     info!(name: "wait", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), "the call waits; {why}");
 }
 
-/// A call without `once` found a lock that a run with `once` keeps taken.
 pub(crate) fn found_done(key: DisplayKey<'_>, why: &str) {
     warn!(name: "found_done", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(),
         "a call without `once` finds the lock taken: {why}; give both calls `once`, or different keys");
 }
 
-/// A call stopped waiting at its limit.
 pub(crate) fn wait_limit_reached(error: &LockError, waited: Duration) {
     let key = error.shown_key();
     let label = error.label();
@@ -151,8 +144,7 @@ pub(crate) fn wait_limit_reached(error: &LockError, waited: Duration) {
         "the wait limit was reached: {}", error.problem());
 }
 
-/// A decorated call found another holder, skips its body, and returns no error. At a wait limit, the call that
-/// waited has logged that.
+/// At a wait limit, the call that waited has logged that.
 pub(crate) fn skipped(error: &LockError) {
     if error.is_wait_limit_reached() {
         return;
@@ -163,9 +155,7 @@ pub(crate) fn skipped(error: &LockError) {
         lock = label.lock(), function = label.function(), "{}; the call is skipped", error.problem());
 }
 
-/// A decorated call failed, and its return type has no place for the error.
-///
-/// See "Why is `tracing` not optional?" in DESIGN.md.
+/// See "Why is `tracing` not optional, and why is the body inside of a debug span?" in DESIGN.md.
 pub(crate) fn error_discarded(error: &LockError) {
     let key = error.shown_key();
     let label = error.label();
@@ -174,18 +164,17 @@ pub(crate) fn error_discarded(error: &LockError) {
         "lock error discarded: the return type cannot carry it");
 }
 
-/// A server refuses the subscription on which wake-ups arrive; once for a server.
+/// Once for a server.
 pub(crate) fn unnotified(error: &LockError) {
     warn!(name: "wait", target: TARGET, error = error.as_value(),
         "waiting calls get no notifications and poll about once a second");
 }
 
-/// A setting of a server endangers locks; at the first connection of the process to it.
 pub(crate) fn endangered(&Danger { server, code, message, advice }: &Danger<'_>) {
     warn!(name: "connect", target: TARGET, server, code, advice, "{message}");
 }
 
-/// A certificate of a locker ends soon, or has ended; once for each in the life of the process.
+/// Once for each certificate in the life of the process.
 pub(crate) fn certificate_ends(which: &str) {
     static SAID: GrowOnly<(String, AtomicBool)> = GrowOnly::new();
     let make = || (which.to_owned(), AtomicBool::new(false));
@@ -195,7 +184,6 @@ pub(crate) fn certificate_ends(which: &str) {
     }
 }
 
-/// A locker was made whose URL has settings for other programs.
 pub(crate) fn settings_ignored(names: &[String]) {
     if !names.is_empty() {
         let settings = &*names.join(", ");

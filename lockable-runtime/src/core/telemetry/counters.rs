@@ -1,6 +1,4 @@
-//! The metrics, sent to the recorder that the application installed.
-//!
-//! The key of each metric is stored with its lock's label, so that counting costs no allocation.
+//! The metrics. The key of each is stored with its lock's label, so that counting costs no allocation.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,7 +9,6 @@ use metrics::{
 
 use crate::core::labels::label::Label;
 
-/// Describes the metrics to the recorder.
 pub(crate) fn describe() {
     describe_counter!("lockable.acquire", "Calls that tried to acquire a lock.");
     describe_counter!("lockable.acquire.failed", "Calls that failed with an error.");
@@ -33,10 +30,10 @@ pub(crate) fn describe() {
     start_at_zero(Default::default());
 }
 
-/// How often metrics were described, in all: perhaps to another recorder than before.
+/// Each time perhaps to another recorder.
 static DESCRIBED: AtomicU32 = AtomicU32::new(0);
 
-/// What an uncontended lock counts.
+/// Of an uncontended lock.
 const USUAL: [(&str, Option<(&str, &str)>); 3] = [
     ("lockable.acquire", Some(("outcome", "granted"))),
     ("lockable.hold", None),
@@ -46,7 +43,7 @@ const USUAL: [(&str, Option<(&str, &str)>); 3] = [
 const METADATA: Metadata<'static> =
     Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
-/// Rare events are counted from zero on: `rate()` does not show an increase from absent to one.
+/// Rare events start at zero: `rate()` does not show an increase from absent to one.
 fn start_at_zero(label: &Label) {
     // Those of every pair come first, so that they are found first.
     for (name, other) in USUAL {
@@ -65,13 +62,11 @@ fn start_at_zero(label: &Label) {
     change(label, "lockable.release.backlog", 0.0);
 }
 
-/// A call ended that asked for a lock.
 pub(super) fn acquired(label: &Label, outcome: &'static str) {
     start(label);
     add(label, "lockable.acquire", Some(("outcome", outcome)), 1);
 }
 
-/// A call failed to ask for a lock, or to hear of it, by the name of the error's kind.
 pub(super) fn failed(label: &Label, kind: &'static str) {
     start(label);
     add(label, "lockable.acquire.failed", Some(("kind", kind)), 1);
@@ -83,7 +78,6 @@ fn start(label: &Label) {
     }
 }
 
-/// One more of what has no other label.
 pub(super) fn count(label: &Label, name: &'static str) {
     add(label, name, None, 1);
 }
@@ -98,7 +92,6 @@ pub(crate) fn change(label: &Label, name: &'static str, by: f64) {
     with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).increment(by);
 }
 
-/// The lock came from another holder: of this process, or through the queue.
 pub(crate) fn handed_off(label: &Label, is_local: bool) {
     let by = if is_local { "local" } else { "queue" };
     add(label, "lockable.handoff", Some(("by", by)), 1);

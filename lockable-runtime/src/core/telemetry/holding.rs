@@ -1,6 +1,6 @@
-//! From the grant of a lock to the start of its release, or to its loss.
+//! From the grant of a lock to its release or loss.
 //!
-//! See "Why are spans at debug level, and why is the body inside of one?" in DESIGN.md.
+//! See "Why is `tracing` not optional, and why is the body inside of a debug span?" in DESIGN.md.
 
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ use crate::core::types::error::LockError;
 use crate::core::types::redact::DisplayKey;
 use crate::core::types::token::FencingToken;
 
-/// A lock that is held.
 pub(crate) struct Hold {
     span: Span,
     since: Moment,
@@ -27,21 +26,18 @@ pub(crate) struct Hold {
 /// A body that uses more than this share of its lease is stopped midway on a slower day.
 const MOST_OF_A_LEASE: f64 = 0.8;
 
-/// How a hold ended.
 #[derive(Clone, Copy)]
 pub(crate) enum HoldEnd {
-    /// Its release starts.
     Released {
-        /// The share of the lease that was used.
+        /// The share of the lease.
         used: f64,
     },
-    /// Its release starts because an operator asked for it.
+    /// At an operator's request.
     Revoked,
     Lost,
 }
 
 impl Hold {
-    /// A lock was granted at `since`, after its holder had waited for `waited`.
     pub(crate) fn new(since: Moment, waited: Duration, renews: bool) -> Self {
         Self { span: Span::none(), since, waited, renews }
     }
@@ -52,12 +48,10 @@ impl Hold {
             fencing_token = u64::from(token), held = Empty, outcome = Empty);
     }
 
-    /// Runs a step of the body inside the span.
     pub(crate) fn in_scope<R>(&self, step: impl FnOnce() -> R) -> R {
         self.span.in_scope(step)
     }
 
-    /// The release starts, or the lock was lost.
     pub(crate) fn end(self, key: DisplayKey<'_>, token: FencingToken, at: Moment, end: HoldEnd) {
         let held = at.since(self.since);
         let seconds = held.as_secs_f64();
@@ -83,7 +77,6 @@ impl Hold {
     }
 }
 
-/// A lock has been held with `renew` for a long time, and still is.
 pub(crate) fn held_long(key: DisplayKey<'_>, token: FencingToken, held: Duration) {
     warn!(name: "hold", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), fencing_token = u64::from(token),
@@ -91,12 +84,10 @@ pub(crate) fn held_long(key: DisplayKey<'_>, token: FencingToken, held: Duration
         "the lock is held and renewed for a long time; if its body hangs, `max_hold` stops it");
 }
 
-/// The span of one command that renews this count of leases.
 pub(crate) fn renewing(leases: usize) -> Span {
     debug_span!(target: TARGET, "renew", leases)
 }
 
-/// The renewal of one lease was answered.
 pub(crate) fn renewed(key: DisplayKey<'_>, token: FencingToken, renewed: Renewed) {
     let outcome = match renewed {
         Renewed::Held => "renewed",
@@ -109,7 +100,6 @@ pub(crate) fn renewed(key: DisplayKey<'_>, token: FencingToken, renewed: Renewed
     counters::renewed(key.label, outcome);
 }
 
-/// Renewals without an answer: the leases are neither renewed nor lost, and it is tried again.
 pub(crate) fn renewal_unanswered(
     leases: impl ExactSizeIterator<Item = &'static Label>,
     error: &LockError,
@@ -121,7 +111,7 @@ pub(crate) fn renewal_unanswered(
     }
 }
 
-/// A holder can no longer be sure that it holds; logged once a lease, when that is found.
+/// Logged once a lease, when the loss is found.
 pub(crate) fn lost(key: DisplayKey<'_>, token: FencingToken, reason: &'static str, why: &str) {
     warn!(name: "lost", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), fencing_token = u64::from(token), reason,
@@ -129,7 +119,7 @@ pub(crate) fn lost(key: DisplayKey<'_>, token: FencingToken, reason: &'static st
     counters::lost(key.label, reason);
 }
 
-/// An operator asks a holder to stop, which still has the lock; logged once a lease.
+/// Logged once a lease.
 pub(crate) fn revoked(key: DisplayKey<'_>, token: FencingToken, reason: &str) {
     warn!(name: "revoked", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), fencing_token = u64::from(token), reason,
@@ -137,7 +127,7 @@ pub(crate) fn revoked(key: DisplayKey<'_>, token: FencingToken, reason: &str) {
     counters::count(key.label, "lockable.hold.revoked");
 }
 
-/// A body completed although its lock was lost: its effects may overlap with another holder's.
+/// Its effects may overlap with another holder's.
 pub(crate) fn completed_after_loss(key: DisplayKey<'_>) {
     error!(name: "lost", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(),

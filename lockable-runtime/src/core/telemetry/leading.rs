@@ -1,4 +1,4 @@
-//! The campaigns of a process for the lead, up to their end.
+//! The campaigns of a process for the lead.
 
 use std::thread;
 
@@ -9,7 +9,7 @@ use crate::core::labels::label::Label;
 use crate::core::types::error::LockError;
 use crate::core::types::redact::DisplayKey;
 
-/// The campaigns of one `lead`; if this is dropped, they end without an outcome.
+/// If this is dropped, the campaigns end without an outcome.
 pub(crate) struct Campaigns {
     key: String,
     label: &'static Label,
@@ -21,14 +21,13 @@ impl Campaigns {
         Self { key: key.text().into_owned(), label: key.label, is_over: false }
     }
 
-    /// One could not acquire the lock, the first in a row; they continue.
+    /// The first failure in a row.
     pub(crate) fn failed(&self, error: &LockError) {
         warn!(name: "lead", target: TARGET, key = self.key, lock = self.label.lock(),
             function = self.label.function(), %error,
             "the campaign failed, and is repeated each second until one succeeds");
     }
 
-    /// The body returned, or no campaign can succeed.
     pub(crate) fn end<T>(mut self, outcome: &Result<T, LockError>) {
         self.is_over = true;
         match outcome {

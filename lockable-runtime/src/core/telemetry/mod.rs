@@ -1,12 +1,10 @@
-//! Observability of locks: spans and events through [`tracing`], and metrics through the `metrics`
-//! facade, with the feature of that name.
+//! Observability of locks: spans and events through [`tracing`], and metrics through the `metrics` facade, with the
+//! feature of that name.
 //!
 //! # Spans and events
 //!
-//! The target of all of them is `lockable`. `waited` and `held` are seconds, as floating-point numbers.
-//!
-//! An event or span with a `key` has two more fields, written as `…` below: `lock` and `function`, which say [which
-//! lock](#which-lock) it is.
+//! Their target is `lockable`. `waited` and `held` are seconds, as floating-point numbers. With a `key` come two more
+//! fields, written as `…` below: `lock` and `function`, which say [which lock](#which-lock) it is.
 //!
 //! | level | name | kind | fields | when |
 //! |---|---|---|---|---|
@@ -53,36 +51,33 @@
 //! | `reason` of `lost` | `deadline`, `absent`, `taken`, `forced` (an operator took it away) |
 //! | `reason` of `revoked` | the operator's own words |
 //!
-//! The body of [`run`](crate::LockRequest::run) and of a decorated function runs inside the span `hold`, so that
-//! its own events carry the key and the fencing token. Code under a guard that is held by hand runs in its own
-//! spans only; the span `hold` is then their sibling. A span of `#[tracing::instrument]` is inside of `hold` if
-//! that is written above `#[distributed_lock]`, and around `acquire` and `hold` if it is written below. The spans
-//! are at debug level, because a subscriber prints them before every line that a body logs.
+//! The body of [`run`](crate::LockRequest::run) and of a decorated function runs inside the span `hold`, so that its
+//! own events carry the key and the fencing token. Code under a guard that is held by hand runs in its own spans;
+//! `hold` is their sibling. The spans are at debug level, because a subscriber prints them before every line that a
+//! body logs.
 //!
-//! Each failed call logs an event of its own: while a server is down, a busy service logs a line for each call. Use
-//! a subscriber that limits repeated lines to bound them.
+//! Each failed call logs an event: while a server is down, a busy service logs a line for each call. Use a subscriber
+//! that limits repeated lines to bound them.
 //!
 //! # Which lock
 //!
-//! The attribute labels its locks with their key template as written, without the prefix, such as `order:{id}`. For
-//! `key = NIGHTLY`, or another expression, the label is that code. Without the attribute,
+//! The attribute labels its locks with their key template as written, without the prefix, such as `order:{id}`; for
+//! `key = NIGHTLY`, or another expression, with that code. Without the attribute,
 //! [`LockRequest::label`](crate::LockRequest::label) sets the label.
 //!
-//! A call for several keys reports each lock by itself. With `keys`, their common label is all templates, as in
+//! A call for several keys reports each lock by itself, under one label with all templates, as in
 //! `account:{from}, account:{to}`. While such a call waits, it may acquire and release a lock several times, and each
 //! time is counted.
 //!
-//! The label is a constant of the program and contains no value of a key. So it is shown unchanged, even if keys
-//! are [redacted](#redacted-keys). A template without a hole therefore shows the key, all but its prefix.
+//! The label contains no value of a key, so it is shown even if keys are [redacted](#redacted-keys). A template without
+//! a hole therefore shows the key, all but its prefix.
 //!
-//! - Spans and events have it as the field `lock`, and the module and name of the decorated function as the field
-//!   `function`, such as `shop::orders::settle`. Without a label or such a function, the field is missing.
-//! - Metrics have it as the label `lock`, which is empty for a lock without one. Functions with the same template
-//!   share it, because they contend for the same locks. So the number of time series is that of the places in the
-//!   code, not of the locks.
+//! - Spans and events have it as the field `lock`, and the module and name of the decorated function as `function`,
+//!   such as `shop::orders::settle`. What is not known is missing.
+//! - Metrics have it as the label `lock`, which may be empty. Functions with the same template share it, because they
+//!   contend for the same locks. So the number of time series is that of the places in the code, not of the locks.
 //!
-//! Work in the background is reported under the label of its call: the release of a dropped guard or of a cancelled
-//! call, the renewals of a lease, and its loss.
+//! Work in the background is reported under the label of its call.
 //!
 //! # Metrics
 //!
@@ -104,9 +99,9 @@
 //! | `lockable.release.abandoned` | counter | `lockable_release_abandoned_total` | | releases that were abandoned |
 //! | `lockable.release.backlog` | gauge | `lockable_release_backlog` | | releases that wait in the background now |
 //!
-//! The key is never a label: each order would make a new time series. A new locker gives the units and the
-//! descriptions to the recorder, so install the recorder first. Counters of rare events start at zero, for each
-//! lock at the end of its first call.
+//! The key is never a label: each order would make a new time series. A new locker gives the units and the descriptions
+//! to the recorder, so install the recorder first. Counters of rare events start at zero, for each lock at the end of
+//! its first call.
 //!
 //! ## Prometheus
 //!
@@ -118,9 +113,9 @@
 //!     .set_buckets(&[0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0])?;
 //! ```
 //!
-//! Without the first, counters have no `_total` in their names and times no `_seconds`. Without the second there
-//! are no buckets. Then all panels of the dashboard [`grafana.json`] are empty, and no rule of [`alerts.yml`]
-//! fires. The example [`prometheus.rs`] is a whole program.
+//! Without the first, counters have no `_total` in their names and times no `_seconds`; without the second there are no
+//! buckets. Then all panels of the dashboard [`grafana.json`] are empty, and no rule of [`alerts.yml`] fires. The
+//! example [`prometheus.rs`] is a whole program.
 //!
 //! [`grafana.json`]: https://github.com/lockable/lockable/blob/main/examples/services/grafana.json
 //! [`alerts.yml`]: https://github.com/lockable/lockable/blob/main/examples/services/alerts.yml
@@ -128,43 +123,19 @@
 //!
 //! # Redacted keys
 //!
-//! With [`redact_keys`](crate::LockerBuilder::redact_keys) events, spans, the messages of
-//! [errors](crate::LockError) and of their sources, and `{:?}` of guards, leases and requests show `redacted:` and
-//! a number instead of the key. A key has the same number within one process, and another number in the next
-//! process. [`LockError::key`](crate::LockError::key), [`Lease::key`](crate::Lease::key), a [lock
-//! key](crate::LockKey) and the backend have the key itself.
+//! With [`redact_keys`](crate::LockerBuilder::redact_keys) events, spans, the messages of [errors](crate::LockError)
+//! and of their sources, and `{:?}` of guards, leases and requests show `redacted:` and a number instead of the key. A
+//! key has the same number within one process, and another in the next. [`LockError::key`](crate::LockError::key),
+//! [`Lease::key`](crate::Lease::key), a [lock key](crate::LockKey) and the backend have the key itself.
 //!
-//! Owner tokens are never shown, whether keys are redacted or not, because they release locks. A server that
-//! refuses a command may quote its arguments; that part of its reply is omitted.
-//!
-//! ```
-//! # async fn example() -> Result<(), lockable_runtime::LockError> {
-//! use std::time::Duration;
-//! use lockable_runtime::Locker;
-//!
-//! let locker = Locker::builder()
-//!     .url("memory://")
-//!     .redact_keys()
-//!     .warn_waited_over(Duration::from_secs(2))
-//!     .connect()
-//!     .await?;
-//! let _held = locker.lock("mail:ada@example.org").acquire().await?;
-//! let request = locker.lock("mail:ada@example.org").wait(Duration::ZERO);
-//! let error = request.acquire().await.unwrap_err();
-//! assert!(!error.to_string().contains("ada"));
-//! assert_eq!(error.key(), Some("disLock:mail:ada@example.org"));
-//! # Ok(())
-//! # }
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-//! ```
+//! Owner tokens are never shown, because they release locks. A server that refuses a command may quote its arguments;
+//! that part of its reply is omitted.
 //!
 //! # What it costs
 //!
-//! Nothing measurable, while no subscriber is installed: a span or an event that no subscriber wants is a load of
-//! one atomic number, and its fields are not computed. Times are taken from the lease, so an uncontended lock reads
-//! the clock no more often than without telemetry. A test measures the allocations of an acquisition and its
-//! release: metrics add none, with a recorder or without, except those that store the names of a label's metrics at
-//! their first use.
+//! Nothing measurable, while no subscriber is installed: a span or an event that no subscriber wants is a load of one
+//! atomic number. An uncontended lock reads the clock no more often than without telemetry. Metrics allocate nothing,
+//! except the names of a label's metrics at their first use.
 
 pub(crate) use self::acquiring::{
     Acquiring, Waiting, acquisition_failed, certificate_ends, endangered, error_discarded,

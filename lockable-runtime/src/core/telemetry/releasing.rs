@@ -1,5 +1,3 @@
-//! Releases: by the holder, by a hand-off, and in the background.
-
 use std::future::Future;
 use std::pin::Pin;
 
@@ -11,7 +9,7 @@ use super::span::{TARGET, inside};
 use crate::core::backend::{Fault, Release};
 use crate::core::types::redact::DisplayKey;
 
-/// Awaits a release that was sent, inside of its span.
+/// Awaits a release in its span.
 pub(crate) async fn releasing(
     key: DisplayKey<'_>,
     release: Pin<&mut impl Future<Output = Result<Release, Fault>>>,
@@ -30,7 +28,6 @@ pub(crate) async fn releasing(
     found
 }
 
-/// The next waiter of this process has the lock, without a request to the backend.
 pub(crate) fn handed_off_locally(key: DisplayKey<'_>) {
     released(key, "handed_off");
 }
@@ -41,7 +38,6 @@ fn released(key: DisplayKey<'_>, outcome: &'static str) {
     counters::released(key.label, outcome);
 }
 
-/// A release found that the holder had lost the lock before.
 pub(crate) fn released_too_late(key: DisplayKey<'_>, is_taken: bool) {
     let (outcome, message) = if is_taken {
         ("taken", "the lock was lost before its release: another holder has it, and keeps it")
@@ -55,7 +51,6 @@ pub(crate) fn released_too_late(key: DisplayKey<'_>, is_taken: bool) {
         function = key.label.function(), outcome, "{message}");
 }
 
-/// A guard was dropped: its caller does not wait for the release.
 pub(crate) fn release_deferred(key: DisplayKey<'_>) {
     debug!(name: "release", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(),
@@ -63,7 +58,6 @@ pub(crate) fn release_deferred(key: DisplayKey<'_>) {
          `shutdown` at the end of `main`, waits for it");
 }
 
-/// A release is not tried again: the lock stays until its lease ends in the backend.
 pub(crate) fn release_abandoned(key: DisplayKey<'_>, fault: Fault) {
     let error = fault.shown(key).into_error();
     warn!(name: "release", target: TARGET, key = &*key.text(), lock = key.label.lock(),

@@ -1,4 +1,4 @@
-//! What events show, and how unit tests see that.
+//! The fields of events, for tests.
 
 use std::fmt::{self, Write};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -11,7 +11,6 @@ use super::release_abandoned;
 use crate::core::backend::Fault;
 use crate::core::types::redact::DisplayKey;
 
-/// The fields of the events that this logs.
 pub(crate) fn logged(log: impl FnOnce()) -> String {
     let listener = Listener::default();
     let seen = Arc::clone(&listener.0);
@@ -20,8 +19,8 @@ pub(crate) fn logged(log: impl FnOnce()) -> String {
     Arc::into_inner(seen).unwrap().into_inner().unwrap()
 }
 
-/// While there are several subscribers, an event is enabled if one of them wants it. Of a single one, `tracing` asks the
-/// thread that logs the event first, and a thread without it disables the event for all.
+/// Of a single subscriber, `tracing` asks the thread that logs first, and a thread without it disables the event for
+/// all. Of several, one that wants the event is enough.
 static OTHERS: LazyLock<[Dispatch; 2]> =
     LazyLock::new(|| [Dispatch::new(Listener::default()), Dispatch::new(Listener::default())]);
 

@@ -1,7 +1,5 @@
-//! Texts of others on their way to a terminal or a log.
-
-/// Whether a character changes nothing but its own place: control characters move the cursor of a terminal, others
-/// the direction of the text around them, and some cannot be seen.
+/// Whether a character changes nothing but its own place: control characters move the cursor of a terminal, others the
+/// direction of the text around them, and some cannot be seen.
 ///
 /// The list is that of the standard library, which has all characters of the categories Cc and Cf.
 pub(crate) fn is_shown(c: char) -> bool {
@@ -10,7 +8,6 @@ pub(crate) fn is_shown(c: char) -> bool {
     matches!(c, '\\' | '"' | '\'') || pair.escape_debug().count() == 2
 }
 
-/// The text with each character written out that is not shown as it is.
 pub(crate) fn escaped(text: &str) -> String {
     let written =
         |c: char| if is_shown(c) { c.to_string() } else { c.escape_default().to_string() };

@@ -1,16 +1,14 @@
 //! Which hole of a key template could not be filled.
 
-/// A part of a template.
 enum Piece<'a> {
     Text(String),
-    /// What is between the braces.
     Hole(&'a str),
 }
 
 /// Names the hole at which a rendering ended, as the template has it.
 ///
-/// What was rendered can be read in one way only: where another hole follows, no value contains the character after
-/// its own.
+/// What was rendered can be read in one way only: a value does not contain the character after it if another hole
+/// follows.
 pub(crate) fn at_end(template: &str, rendered: &str) -> String {
     let pieces = pieces(template);
     let is_hole = |piece: &Piece<'_>| matches!(piece, Piece::Hole(_));
@@ -32,7 +30,6 @@ pub(crate) fn at_end(template: &str, rendered: &str) -> String {
     "a hole".to_owned()
 }
 
-/// What follows a value, where it is complete.
 fn after_value<'a>(rest: &'a str, next: Option<&Piece<'_>>) -> Option<&'a str> {
     let Some(Piece::Text(text)) = next else { return None };
     let end = text.chars().next().and_then(|end| rest.find(end)).filter(|end| *end > 0)?;

@@ -1,6 +1,5 @@
 //! Percent-encoding, as URLs and the names of connections have it.
 
-/// The text with what is no plain character of a URL percent-encoded.
 pub(crate) fn escaped(text: &str) -> String {
     let written = |byte: u8| match byte {
         b'-' | b'.' | b'_' | b'~' | b'!' => char::from(byte).to_string(),
@@ -10,7 +9,6 @@ pub(crate) fn escaped(text: &str) -> String {
     text.bytes().map(written).collect()
 }
 
-/// The text without percent-encoding.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
     let mut pieces = text.split('%');
     let mut bytes = pieces.next()?.as_bytes().to_vec();

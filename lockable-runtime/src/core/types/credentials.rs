@@ -1,4 +1,4 @@
-//! With which user and password a connection logs in.
+//! The user and the password with which a connection logs in.
 
 use std::fmt;
 use std::io;
@@ -35,7 +35,7 @@ impl Credentials {
 
     /// Makes the credentials of a named user whose password is in a file, which is read for each new connection.
     ///
-    /// The end of the last line is no part of the password.
+    /// A line end at the end of the file is no part of the password.
     pub fn file(user: impl Into<String>, path: impl Into<PathBuf>) -> Secret<Self> {
         Self::in_file(Some(user.into()), path.into())
     }

@@ -18,15 +18,14 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 ///
 /// Each predicate says what the caller can do next; [`kind`](LockError::kind) is for metrics and logs.
 ///
-/// - [`Display`](fmt::Display) writes the [message](LockError::message), and what to do where more is known of that than
-///   [of the kind](LockErrorKind::advice): `problem; advice`.
-/// - The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) redacts it, and never
-///   shows a password or an owner token.
-/// - [`source`](Error::source) is the cause in the client library, if there is one. It is for logs: its type may
-///   change in any version. If the lease of a renewed lock ended, the source is the last failed renewal, another
-///   `LockError`.
-/// - Both omit what a server quotes of a command.
-/// - `{:?}` prints the message with its sources in one line. `{:#?}` prints the kind and the other parts.
+/// - [`Display`](fmt::Display) writes the [message](LockError::message), and behind a semicolon what to do, if more is
+///   known than the [advice of the kind](LockErrorKind::advice).
+/// - The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) redacts it, and never shows a
+///   password or an owner token.
+/// - [`source`](Error::source) is the cause in the client library, for logs: its type may change in any version. If the
+///   lease of a renewed lock ended, it is the `LockError` of the last failed renewal.
+/// - Message and source omit what a server quotes of a command.
+/// - `{:?}` prints the message with its sources in one line, `{:#?}` the kind and the other parts.
 ///
 /// # Examples
 /// ```
@@ -49,7 +48,6 @@ struct Inner {
     key: Option<String>,
     redacts_key: bool,
     message: Cow<'static, str>,
-    /// Empty where the kind says it all.
     advice: Advice,
     completed: bool,
     taken: bool,
@@ -57,7 +55,6 @@ struct Inner {
     label: &'static Label,
 }
 
-/// Makes the enum, with the name for programs and the general advice of each kind: the guide has the same table.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal: $advice:literal,)*) => {
         /// The kind of a [`LockError`].
@@ -68,7 +65,7 @@ macro_rules! kinds {
         }
 
         impl LockErrorKind {
-            /// Its name for programs, which stays: a label of the metrics, and in the JSON of the command line.
+            /// Its stable name for programs: a label of the metrics, and in the JSON of the command line.
             #[doc(hidden)]
             #[must_use]
             pub fn name(self) -> &'static str {
@@ -102,8 +99,8 @@ kinds! {
         "do not simply repeat the work: ask the operator, or come back when the reason in the message is over",
     /// The backend did not reply in time, or cannot serve now.
     Unavailable = "unavailable": "try again later, with a pause; the next call connects again",
-    /// The backend refused, or is not trusted: a wrong password, a missing right, a version too old, a certificate
-    /// that one side does not accept, or no [secret](crate::Secret) for a connection.
+    /// The backend refused, or is not trusted: a wrong password, a missing right, a version too old, a certificate that
+    /// one side does not accept, or no [secret](crate::Secret) for a connection.
     Refused = "refused": "mend what the message names; trying again does not help",
     /// The key holds data that is no lock; it was not changed.
     WrongType = "wrong-type": "choose another key or prefix",
@@ -114,8 +111,8 @@ kinds! {
         "mend the option; `LockRequest::check` finds it when the program starts",
     /// The URL does not name a backend.
     InvalidUrl = "invalid-url": "mend the URL, or enable the feature that it needs",
-    /// No locker is installed and the environment names no backend, or the locker was made before the
-    /// process was forked.
+    /// No locker is installed and the environment names no backend, or the locker was made before a fork of the
+    /// process.
     NotConfigured = "not-configured": "call `install` at the start, or set `LOCKABLE_URL`",
     /// A process-wide locker exists already.
     AlreadyInstalled = "already-installed": "call `install` once, before the first call",
@@ -136,14 +133,13 @@ impl LockError {
         Self(Box::new(all))
     }
 
-    /// With the advice behind the semicolon: a flaw is one text, because the compiler too may show it.
+    /// Takes the advice from behind the semicolon: a flaw is one text, because the compiler may show it too.
     pub(crate) fn of_flaw(kind: LockErrorKind, flaw: impl Into<Cow<'static, str>>) -> Self {
         let flaw = flaw.into();
         let (problem, advice) = flaw.split_once("; ").unwrap_or((&flaw, ""));
         Self::new(kind, problem.to_owned()).advise(advice.to_owned())
     }
 
-    /// With what to do about it, where more is known than of its kind.
     pub(crate) fn advise(mut self, advice: impl Into<Advice>) -> Self {
         self.0.advice = advice.into();
         self
@@ -154,13 +150,11 @@ impl LockError {
         self
     }
 
-    /// Leaves the key out of messages, where that is wanted.
     pub(crate) fn redacting_key(mut self, redacts_key: bool) -> Self {
         self.0.redacts_key = redacts_key;
         self
     }
 
-    /// The label of the lock that it is about, for events.
     pub(crate) fn labeled(mut self, label: &'static Label) -> Self {
         self.0.label = label;
         self
@@ -181,7 +175,6 @@ impl LockError {
 
     const BUSY: &str = "another holder has the lock";
 
-    /// Its locker was drained.
     pub(crate) fn drained(key: &str) -> Self {
         let message = "this process acquires no lock any more, because `Locker::drain` was called; what holds one \
                        ends as it would";
@@ -192,7 +185,6 @@ impl LockError {
         Self::new(LockErrorKind::Done, Self::run_is_done(begin, end)).with_key(key)
     }
 
-    /// With the words for when the run began and until when it counts, where these are known.
     pub(crate) fn run_is_done(begin: &str, end: &str) -> String {
         format!("its run is done: a call with `once`{begin} ended well, and no other one runs{end}")
     }
@@ -211,7 +203,6 @@ impl LockError {
         Self::new(LockErrorKind::WaitLimitReached, words).with_key(key)
     }
 
-    /// The locker was made before the process was forked.
     pub(crate) fn forked() -> Self {
         let message = "this locker was made before the process was forked";
         Self::new(LockErrorKind::NotConfigured, message)
@@ -256,7 +247,6 @@ impl LockError {
         self
     }
 
-    /// The lock was granted, but its lease had ended by the time the answer came.
     pub(crate) fn too_late(key: &str) -> Self {
         Self::new(LockErrorKind::Unavailable, Self::TOO_LATE).advise(Self::LONGER).with_key(key)
     }
@@ -266,7 +256,6 @@ impl LockError {
 
     pub(crate) const LONGER: &'static str = "give it a longer `expire`";
 
-    /// A call for several locks lost one whenever it waited for another.
     pub(crate) fn lost_each_time(lost: Self) -> Self {
         let message = "the lock was lost while the call waited for others, five times in a row";
         let key = lost.key().unwrap_or_default().to_owned();
@@ -319,30 +308,27 @@ impl LockError {
         }
     }
 
-    /// Returns what to do next: about this error, or else [of its kind](LockErrorKind::advice).
+    /// Returns what to do next about this error, or else [about its kind](LockErrorKind::advice).
     #[must_use]
     pub fn advice(&self) -> &str {
         if self.0.advice.is_empty() { self.kind().advice() } else { &self.0.advice.text }
     }
 
-    /// Returns the remedy that the [`advice`](LockError::advice) is about, for a program that writes advice of its own;
-    /// `None` where programs need no other words.
+    /// Returns the remedy behind the [`advice`](LockError::advice), for a program that writes its own; `None` if
+    /// programs need no other words.
     #[must_use]
     pub fn remedy(&self) -> Option<Remedy> {
         self.0.advice.remedy
     }
 
-    /// What happened, without the key.
     pub(crate) fn problem(&self) -> &str {
         &self.0.message
     }
 
-    /// As a value of an event, from which a subscriber gets it back.
     pub(crate) fn as_value(&self) -> &(dyn Error + 'static) {
         self
     }
 
-    /// The message, and behind it those of the sources that it does not quote.
     fn in_one_line(&self) -> String {
         let mut line = self.to_string();
         let mut source = self.source();
@@ -356,15 +342,14 @@ impl LockError {
         line
     }
 
-    /// The key as messages and events show it.
     pub(crate) fn shown_key(&self) -> Option<DisplayKey<'_>> {
         self.key().map(|key| DisplayKey::new(key, self.0.redacts_key))
     }
 
     /// Returns whether another holder has the lock: skip the work, or try again later.
     ///
-    /// That holds for a decorated call without `wait`, for a call that has reached its
-    /// [limit](LockError::is_wait_limit_reached), and for a call whose run [is done](LockError::is_done).
+    /// It also holds at the [wait limit](LockError::is_wait_limit_reached), and if the run [is
+    /// done](LockError::is_done).
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(
@@ -375,25 +360,8 @@ impl LockError {
 
     /// Returns whether a call with `once` has ended well, and its period is not over: there is nothing to do.
     ///
-    /// No call is at work, and the lock stays taken until the end of the period. [`is_busy`](LockError::is_busy)
-    /// holds too.
-    ///
-    /// # Examples
-    /// ```
-    /// # use lockable_runtime::{LockError, distributed_lock};
-    /// # use lockable_runtime::testing::TestLocks;
-    /// #[distributed_lock(key = "report:{month}", once = "40d")]
-    /// async fn report(month: &str) -> Result<usize, LockError> {
-    ///     Ok(month.len())
-    /// }
-    ///
-    /// # async fn example() {
-    /// # let locks = TestLocks::new();
-    /// assert_eq!(locks.scope(report("2026-11")).await.unwrap(), 7);
-    /// assert!(locks.scope(report("2026-11")).await.unwrap_err().is_done());
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
-    /// ```
+    /// No call is at work, and the lock stays taken until the end of the period. [`is_busy`](LockError::is_busy) holds
+    /// too.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.0.kind == LockErrorKind::Done
@@ -407,8 +375,8 @@ impl LockError {
 
     /// Returns whether the calling body holds the lock itself: call this after the body, or with another key.
     ///
-    /// Waiting would never end. This covers calls inside of a body that `run` or the attribute holds the lock
-    /// around. It does not cover tasks that the body spawned, or code under a guard that is held by hand.
+    /// It holds inside of a body that `run` or the attribute holds the lock around, but not in tasks that the body
+    /// spawned, or under a guard that is held by hand: there the call waits.
     #[must_use]
     pub fn is_held_by_caller(&self) -> bool {
         self.0.kind == LockErrorKind::HeldByCaller
@@ -424,8 +392,7 @@ impl LockError {
 
     /// Returns whether an operator asked the holder to stop, and the body was stopped: do not simply repeat it.
     ///
-    /// The message has the operator's reason. The lock was held until then, so the work does not overlap with the
-    /// next holder's.
+    /// The message has the operator's reason. The work does not overlap with the next holder's.
     #[must_use]
     pub fn is_revoked(&self) -> bool {
         self.0.kind == LockErrorKind::Revoked
@@ -437,12 +404,11 @@ impl LockError {
         self.0.kind == LockErrorKind::Lost
     }
 
-    /// Returns whether the lock was lost and another holder was found: leave the rest of the work to that holder, but
-    /// [keep the message](crate::Locker::redeem) of a ticket, because the holder may die.
+    /// Returns whether the lock was lost to another holder: leave the rest of the work to that one, but [keep the
+    /// message](crate::Locker::redeem) of a ticket, because the holder may die.
     ///
-    /// If only [`is_lost`](LockError::is_lost) holds, no holder was found: the lock had expired or was deleted, and
-    /// may be acquired again. Whether the work is done is for the data to say, also when a [ticket](crate::Ticket) was not
-    /// redeemed: its work may be done, or never begun.
+    /// If only [`is_lost`](LockError::is_lost) holds, the lock had expired or was deleted, and may be acquired again.
+    /// Only the data show whether the work is done, also when a [ticket](crate::Ticket) was not redeemed.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.0.taken
@@ -454,8 +420,7 @@ impl LockError {
         self.0.completed
     }
 
-    /// Returns whether the backend could not be used: it is down, slow or refuses, and the lock may or may not be
-    /// free.
+    /// Returns whether the backend could not be used: it is down, slow or refuses, and the lock may or may not be free.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self.0.kind, LockErrorKind::Unavailable | LockErrorKind::Refused)
@@ -470,7 +435,7 @@ impl fmt::Display for LockError {
 }
 
 impl fmt::Debug for LockError {
-    /// The message with its sources, in one line, as logs and `unwrap` show it; with `{:#?}` all there is.
+    /// The message with its sources in one line, as logs and `unwrap` show it; all parts with `{:#?}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
             return f.write_str(&self.in_one_line());

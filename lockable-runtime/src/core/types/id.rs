@@ -1,4 +1,4 @@
-//! What an owner token says to those who may not see it: whose it is.
+//! The ids of processes and holds, which are shown in place of owner tokens.
 //!
 //! See "How does `CLIENT LIST` show which process holds a lock?" in DESIGN.md.
 
@@ -13,8 +13,8 @@ use crate::core::types::random::of_system;
 
 /// One process that locks: six hexadecimal digits, with which its owner tokens begin.
 ///
-/// Each process draws its own at its first use of a lock, a forked one too. So the holder of a lock, an entry in its
-/// queue and a connection in the server's list are known to be of one process.
+/// Each process draws its own at its first use of a lock, a forked one too. They show that a holder, an entry in a
+/// queue and a connection in the server's list are of one process.
 ///
 /// # What this does not guarantee
 /// They are no secret, and not unique for ever: of 500 processes, two have the same in one case of a hundred.
@@ -34,12 +34,7 @@ use crate::core::types::random::of_system;
 pub struct ProcessId(u32);
 
 impl ProcessId {
-    /// That of this process.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn current() -> Result<Self, LockError> {
-        /// Zero until it was drawn.
         static CURRENT: PerProcess<AtomicU32> = PerProcess::new();
         #[cfg(test)]
         if crate::core::process::seeded::start().is_some() {
@@ -57,12 +52,10 @@ impl ProcessId {
         Ok(Self(first.map_or_else(|known| known, |_| drawn.max(1))))
     }
 
-    /// That of an origin.
     pub(super) fn leading(origin: u64) -> Self {
         Self(u32::try_from(origin >> REST_BITS).unwrap_or_default())
     }
 
-    /// These random bits behind its digits.
     pub(super) fn origin(self, random: u64) -> u64 {
         (u64::from(self.0) << REST_BITS) | (random & ((1 << REST_BITS) - 1))
     }
@@ -71,7 +64,6 @@ impl ProcessId {
 /// How many bits of an origin do not say which process it is of.
 const REST_BITS: u32 = 40;
 
-/// With the digits that are meant everywhere else.
 impl fmt::Debug for ProcessId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ProcessId({self})")
@@ -100,27 +92,13 @@ impl FromStr for ProcessId {
 /// With it an operator names one hold, and never handles the owner token. Every process computes the same digits.
 ///
 /// # What this does not guarantee
-/// It is short enough to type: two holds have the same id in one case of four thousand million. Operations compare
-/// the whole owner token.
-///
-/// # Examples
-/// ```
-/// # fn example() -> Result<(), lockable_runtime::admin::IdError> {
-/// use lockable_runtime::admin::HolderId;
-///
-/// let id: HolderId = "3fa91c02".parse()?;
-/// assert_eq!(id.to_string(), "3fa91c02");
-/// assert!("3fa9".parse::<HolderId>().is_err());
-/// # Ok(())
-/// # }
-/// # example().unwrap();
-/// ```
+/// Two holds have the same id in one case of four thousand million. Operations compare the whole owner token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HolderId(u32);
 
 impl HolderId {
-    /// Makes the id of the hold with this value: a folded hash, which other versions have to find too. Of a long value
-    /// the caller passes only the beginning that a listing reads.
+    /// A folded hash of the value, which other versions have to find too; of a long value, the caller passes the
+    /// beginning that a listing reads.
     pub(super) fn of(value: &[u8]) -> Self {
         let hash = fnv_1a(value.iter());
         let folded = (hash >> 32) ^ (hash & u64::from(u32::MAX));
@@ -134,7 +112,6 @@ pub(super) fn fnv_1a<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
     bytes.fold(0xCBF2_9CE4_8422_2325, add)
 }
 
-/// With the digits that are meant everywhere else.
 impl fmt::Debug for HolderId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HolderId({self})")
@@ -159,14 +136,6 @@ impl FromStr for HolderId {
 }
 
 /// A text that is no [`ProcessId`] or no [`HolderId`].
-///
-/// # Examples
-/// ```
-/// use lockable_runtime::admin::HolderId;
-///
-/// let error = "order:7".parse::<HolderId>().unwrap_err();
-/// assert_eq!(error.to_string(), "an id of this kind is 8 hexadecimal digits");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdError(usize);
 

@@ -10,44 +10,30 @@ use std::str::FromStr;
 use crate::core::text::hole;
 use crate::core::types::error::{LockError, LockErrorKind};
 
-/// The longest lock key, prefix included, in bytes.
-///
-/// Redis would take 512 MiB; a key this long is a value that was put into a template by mistake.
+/// In bytes, prefix included. Redis would take 512 MiB; a key this long is a value that was put into a template by
+/// mistake.
 pub(crate) const MAX_KEY_BYTES: usize = 1024;
 
-/// The most keys of one call. One that needs more wants a lock for all of them.
+/// The most keys of one call. A call that needs more wants a lock for all of them.
 pub(crate) const MAX_KEYS: usize = 64;
 
 /// The name of one lock.
 ///
-/// A key is not empty, at most 1 KiB long, and has `{` and `}` only as a valid
-/// [hash tag](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags),
-/// because the companion keys of a lock must land on the same cluster slot.
+/// A key is not empty, at most 1 KiB long, and has `{` and `}` only as a valid [hash
+/// tag](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags), because the companion
+/// keys of a lock must be in its cluster slot.
 ///
 /// No text becomes a key implicitly. [`LockKey::from_static`] makes one from a constant, [`LockKey::new`] from any
-/// other text; [`TryFrom`] and [`FromStr`] do the same as `new`. The locker adds its prefix, so the key that a
-/// [`LockGuard`](crate::LockGuard) shows is longer than the one it was made from.
+/// other text; [`TryFrom`], [`FromStr`] and, with the feature `serde`, deserialization do the same as `new`. The locker
+/// adds its prefix, so a [`LockGuard`](crate::LockGuard) shows a longer key.
 ///
 /// # Examples
 /// ```
 /// use lockable_runtime::LockKey;
 ///
 /// const NIGHTLY: LockKey = LockKey::from_static("job:nightly");
-/// assert_eq!(NIGHTLY.as_str(), "job:nightly");
+/// assert_eq!("job:nightly".parse::<LockKey>().unwrap(), NIGHTLY);
 /// assert!(LockKey::new("a}b").is_err());
-/// ```
-///
-/// A key from a text of the configuration. With the feature `serde`, a key is a text in serialized data, and is
-/// checked when it is read:
-/// ```
-/// # fn example() -> Result<(), lockable_runtime::LockError> {
-/// use lockable_runtime::LockKey;
-///
-/// let key: LockKey = "job:nightly".parse()?;
-/// assert_eq!(key, LockKey::try_from("job:nightly".to_owned())?);
-/// # Ok(())
-/// # }
-/// # example().unwrap();
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockKey(Cow<'static, str>);
@@ -75,8 +61,8 @@ impl LockKey {
 
     /// Escapes a value for a key that is put together at run time, as in a hole of a template.
     ///
-    /// `delimiters` are the characters that end the value where another one follows it in the key. Then different
-    /// values give different keys.
+    /// `delimiters` are the characters that end the value if another one follows it in the key: so different values
+    /// give different keys.
     ///
     /// # Errors
     /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the value is empty, or cannot be displayed.
@@ -99,7 +85,6 @@ impl LockKey {
         }
     }
 
-    /// The whole name of a lock: `prefix`, then `text`.
     pub(crate) fn prefixed(prefix: &str, text: &str) -> Result<Self, LockError> {
         let mut whole = String::with_capacity(prefix.len() + text.len());
         whole.push_str(prefix);
@@ -110,7 +95,6 @@ impl LockKey {
         }
     }
 
-    /// A key that is known to be one, because it is made of another.
     pub(super) fn within(text: String) -> Self {
         debug_assert!(flaw(&text, &text).is_none(), "no lock key: {text}");
         Self(Cow::Owned(text))
@@ -165,7 +149,7 @@ impl Display for LockKey {
     }
 }
 
-/// What a request is for: one key, or several.
+/// The keys of a request.
 #[doc(hidden)]
 pub trait Keys {
     /// All of them, as they are written: at least one.
@@ -199,7 +183,6 @@ pub(crate) fn counted(keys: Vec<LockKey>) -> Result<Vec<LockKey>, LockError> {
 
 const TOO_LONG: &str = "the key is longer than 1 KiB; put an id into it, not the data";
 
-/// As much of a key as a message shows of one that cannot be used.
 fn beginning(key: &str) -> String {
     const SHOWN: usize = 48;
     match key.char_indices().nth(SHOWN) {
@@ -224,7 +207,6 @@ fn flaw(text: &str, whole: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether Redis Cluster would hash this key by a tag, or the key has no braces at all.
 const fn has_sound_braces(text: &str) -> bool {
     let bytes = text.as_bytes();
     let open = position(bytes, b'{', 0);
@@ -250,9 +232,8 @@ const fn position(bytes: &[u8], wanted: u8, start: usize) -> usize {
 
 /// Displays a value inside a lock key, so that different values always give different keys.
 ///
-/// Percent-encoded are `%`, `:`, `{`, `}`, white space, control characters, and the delimiters: the
-/// characters that follow the hole in its template, if another hole comes after them. `%` always starts
-/// an encoded byte, so a rendered key can be parsed in one way only.
+/// Percent-encoded are `%`, `:`, `{`, `}`, white space, control characters, and the delimiters: the characters that
+/// follow the hole in its template, if another hole comes after them. So a rendered key can be parsed in one way only.
 pub struct Part<'a, T: ?Sized> {
     value: &'a T,
     delimiters: &'a str,
@@ -267,13 +248,13 @@ impl<T: ?Sized> fmt::Debug for Part<'_, T> {
 impl<'a, T: ?Sized> Part<'a, T> {
     /// Wraps a value for one or more holes of a template.
     ///
-    /// Not bounded, so that a value that cannot be displayed is reported at its hole.
+    /// Unbounded, so that a value that cannot be displayed is reported at its hole.
     pub fn new(value: &'a T, delimiters: &'a str) -> Self {
         Self { value, delimiters }
     }
 }
 
-/// What a hole of a key template takes.
+/// The value for a hole of a key template.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a part of a lock key, because it has no `std::fmt::Display`",
     label = "cannot be a part of a lock key",
@@ -330,10 +311,10 @@ impl Write for Escaped<'_, '_> {
     }
 }
 
-/// Renders a key template whose holes are [`Part`]s, up to the length that a key may have; `label` is the same as text.
+/// Renders a key template whose holes are [`Part`]s, up to the longest key; `label` is the same as text.
 ///
 /// # Errors
-/// With what was rendered so far and what is wrong, when a value is empty or the key is too long.
+/// With what was rendered so far and what is wrong.
 pub(crate) fn render(
     template: fmt::Arguments<'_>,
     label: &str,
@@ -351,7 +332,6 @@ pub(crate) fn render(
     }
 }
 
-/// A text that stops growing once it is longer than a key may be.
 struct Bounded(String);
 
 impl Write for Bounded {

@@ -5,17 +5,13 @@ use std::sync::Arc;
 use crate::core::types::key::LockKey;
 use crate::core::types::permit::LocalPermit;
 
-/// One line of calls of this process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LineKey {
-    /// The line of the calls for one lock.
     Lock(LockKey),
-    /// The line of the one call with this local permit.
     LocalPermit(Arc<LocalPermit>),
 }
 
 impl LineKey {
-    /// The key that its calls are for, which errors name.
     pub(crate) fn key(&self) -> &LockKey {
         match self {
             Self::Lock(key) => key,

@@ -8,11 +8,10 @@ use crate::core::request_id::RequestId;
 use crate::core::types::error::{LockError, LockErrorKind};
 use crate::core::types::permit::Permits;
 
-/// Redis keeps the end of a life in 63 bits of milliseconds since 1970; half of that is left for
-/// the time that has gone by.
+/// Redis keeps the end of a life in 63 bits of milliseconds since 1970; half of that is left for the time since then.
 const LONGEST: u64 = i64::MAX.unsigned_abs() / 2;
 
-/// The shortest life of a fence counter in milliseconds, ten minutes; longer ones are a multiple of it.
+/// The shortest life of a fence counter, ten minutes in milliseconds; longer ones are a multiple of it.
 pub(crate) const FENCE_LIFE: u64 = 600_000;
 
 /// How long a lease lives in the backend, in whole milliseconds.
@@ -20,17 +19,15 @@ pub(crate) const FENCE_LIFE: u64 = 600_000;
 pub(crate) struct Ttl(u64);
 
 impl Ttl {
-    /// Ten seconds, as in the annotation this crate mirrors: longer than most request handlers
-    /// run, short enough to wait out when a process dies.
+    /// Ten seconds, as in the annotation this crate mirrors: longer than most request handlers run, short enough to
+    /// wait out when a process dies.
     pub(crate) const DEFAULT: Self = Self(10_000);
 
-    /// Under ten milliseconds the drift allowance and one round trip would eat the lease.
+    /// Under ten milliseconds the drift allowance and one round trip would use up the lease.
     pub(crate) const MIN: Self = Self(10);
 
-    /// As good as without an end.
     pub(crate) const MAX: Self = Self(LONGEST);
 
-    /// The value of an option, which an error names.
     pub(crate) fn new(option: &str, duration: Duration) -> Result<Self, LockError> {
         let millis = duration.as_millis();
         if millis < u128::from(Self::MIN.0) {
@@ -46,16 +43,15 @@ impl Ttl {
         Duration::from_millis(self.0)
     }
 
-    /// How long a lock is reserved for a waiter, until it asks: it may not be there any more.
+    /// How long a lock is reserved for a waiter, which may have gone.
     pub(crate) fn reservation(self) -> Self {
         Self(self.0.min(1_000))
     }
 
-    /// How long the holder itself may count on the lease, from the moment it asked for it.
+    /// How long the holder may rely on the lease, from the sending of its request.
     ///
-    /// One per cent for clocks that run at different rates and two milliseconds for Redis' own
-    /// granularity of expiry, the allowance of the Redlock description. So the holder gives up
-    /// before the server does.
+    /// Less one per cent for clocks that run at different rates, and two milliseconds for Redis' granularity of expiry,
+    /// as Redlock allows. So the holder gives up before the server does.
     ///
     /// See "When does a lease end, and why before its TTL?" in DESIGN.md.
     pub(crate) fn usable(self) -> Duration {
@@ -63,23 +59,23 @@ impl Ttl {
         Duration::from_micros(micros.saturating_sub(micros / 100).saturating_sub(2_000))
     }
 
-    /// The shortest of which so much is usable; none for a moment that is hardly worth a request.
+    /// The shortest TTL of which this much is usable; `None` if it is hardly worth a request.
     pub(crate) fn with_usable(rest: Duration) -> Option<Self> {
         let micros = u64::try_from(rest.as_micros()).ok()?.checked_add(2_000)?;
         let millis = micros.saturating_mul(100).div_ceil(99).div_ceil(1_000);
         (Self::MIN.0..=LONGEST).contains(&millis).then_some(Self(millis))
     }
 
-    /// How long a fence counter is kept that is seeded for such a lease: ten times as long, or a little longer.
+    /// How long a fence counter is kept that is seeded for such a lease: at least ten times as long.
     ///
-    /// A fence counter that is gone starts again from the time, which is later by then. One that is ahead of
-    /// the time, because a clock was set back, is kept for that much longer.
+    /// A lost fence counter starts again from the time, which is later by then. One that is ahead of the time, because
+    /// a clock was set back, is kept for that much longer.
     pub(crate) fn fence_life(self) -> Duration {
         let lives = self.0.saturating_mul(10).div_ceil(FENCE_LIFE);
         Duration::from_millis(lives.saturating_mul(FENCE_LIFE).min(LONGEST))
     }
 
-    /// How long a queue is kept after a waiter last joined it, or asked again.
+    /// How long a queue is kept after a waiter last joined it, or queried again.
     pub(crate) fn queue_life(self) -> Duration {
         Duration::from_millis(self.0.saturating_mul(3).clamp(30_000, LONGEST))
     }
@@ -95,7 +91,7 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
     LockError::of_flaw(LockErrorKind::InvalidOption, message)
 }
 
-/// What is asked of a lock, besides its key. An expanded function sets the public ones.
+/// The options of a request, besides its key. An expanded function sets the public ones.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Options {
@@ -107,7 +103,7 @@ pub struct Options {
     /// The shortest that the lock is taken, from its grant, however soon it is released.
     pub min_hold: Option<Duration>,
     pub(crate) begin: Begin,
-    /// How long no other call runs once this one has ended well.
+    /// For how long no other call runs once this one has ended well.
     pub once: Option<Once>,
     /// What happens to the body when the lock is lost.
     pub on_lost: OnLost,
@@ -117,11 +113,8 @@ pub struct Options {
     pub fair: bool,
     /// How many holders the key has at a time.
     pub permits: Permits,
-    /// The request that the lock is for.
     pub(crate) identity: Option<RequestId>,
-    /// Whether the call is a campaign, which may wait for as long as it takes.
     pub(crate) is_campaign: bool,
-    /// Whether the caller's thread does nothing else while the lock is held.
     pub(crate) caller_blocks: bool,
     pub(crate) label: &'static Label,
 }
@@ -159,7 +152,6 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// How long at most, where there is a limit.
     pub(crate) fn limit(self) -> Option<Duration> {
         match self {
             Self::AtMost(limit) => Some(limit),
@@ -167,14 +159,13 @@ impl Wait {
         }
     }
 
-    /// Whether a call may wait in line for any time at all.
     pub(crate) fn can_wait(self) -> bool {
         self == Self::Forever || self.limit().is_some_and(|limit| !limit.is_zero())
     }
 }
 
 impl Options {
-    /// Makes these the options of a call that does not wait.
+    /// Sets the options to those of a call that does not wait.
     ///
     /// # Errors
     /// When they say how the call waits.
@@ -182,10 +173,7 @@ impl Options {
         self.never_wait("write `acquire` or `run`, or")
     }
 
-    /// Makes them those of a ticket.
-    ///
-    /// # Errors
-    /// As of [`try_once`](Self::try_once).
+    /// As [`try_once`](Self::try_once), for a ticket.
     pub(crate) fn redeem(&mut self) -> Result<(), LockError> {
         self.never_wait("a ticket has its lock already, so")
     }
@@ -202,10 +190,10 @@ impl Options {
         Err(invalid(format!("`{option}` is for calls that wait; {instead} leave `{option}` out")))
     }
 
-    /// Makes these the options of one who campaigns until it leads.
+    /// Sets the options to those of a campaign.
     ///
     /// # Errors
-    /// When they limit that, or let several be at work.
+    /// When they limit that, or let several lead.
     pub(crate) fn lead(&mut self) -> Result<(), LockError> {
         let unfit = [
             ("wait", self.wait != Wait::Forever),
@@ -261,7 +249,7 @@ impl Options {
 pub enum OnLost {
     /// Stops the body: it is not polled again and is dropped, and the call returns an error.
     ///
-    /// This is the default, because the next holder may be at work already.
+    /// The default, because the next holder may be at work already.
     #[default]
     Cancel,
     /// Lets the body run to its end, and returns its value; an error event says that it completed without its lock.
@@ -271,18 +259,16 @@ pub enum OnLost {
     Finish,
 }
 
-/// How long the parts of a call may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadlines {
-    /// One command, from its sending to its answer.
     pub(crate) command: Duration,
     /// Opening a connection, logging in included.
     pub(crate) connect: Duration,
 }
 
 impl Default for Deadlines {
-    /// One second is far above any healthy answer and below what a user waits for; a connection
-    /// takes several round trips and a name look-up, so it gets two.
+    /// One second is far above any healthy answer and below what a user waits for; a connection takes several round
+    /// trips and a name look-up, so it gets two.
     fn default() -> Self {
         Self { command: Duration::from_secs(1), connect: Duration::from_secs(2) }
     }

@@ -1,5 +1,5 @@
-//! The value of a lock: an owner token, and the signs in front of it and in it. No other file knows them; in the scripts
-//! `value.lua` does.
+//! The value of a lock: an owner token, and the marks in front of it and in it. No other file knows them; in the
+//! scripts `value.lua` does.
 //!
 //! See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
 
@@ -15,9 +15,9 @@ use crate::core::types::reason::Reason;
 
 /// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
 ///
-/// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one. The first six digits are
-/// the process, and the number begins with the time of the attempt: [`TokenParts`] reads them. The point is a hyphen
-/// where its holder [releases by a command](ReleasedBy::Command). Behind the number of a `once` call is a `!`.
+/// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that if there is one. The first six digits are the
+/// process, and the number begins with the time of the attempt: [`TokenParts`] reads them. The point is a hyphen if its
+/// holder [releases by a command](ReleasedBy::Command). Behind the number of a `once` call is a `!`.
 ///
 /// Never shown in messages or logs: to know it is enough to release the lock.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,20 +25,16 @@ pub(crate) struct OwnerToken(String);
 
 impl OwnerToken {
     /// Makes a token that no other acquisition has.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn draw(identity: Option<&RequestId>) -> Result<Self, LockError> {
         Ok(Self::at(Origin::draw()?, number_of_try(), identity))
     }
 
-    /// How its holder releases the lock.
     pub(crate) fn released_by(&self) -> ReleasedBy {
         let is_command = self.0.as_bytes().get(ORIGIN_DIGITS) == Some(&b'-');
         if is_command { ReleasedBy::Command } else { ReleasedBy::Script }
     }
 
-    /// The token of this origin and number. No other token of the origin may have the number.
+    /// No other token of the origin may have the number.
     pub(crate) fn at(
         origin: Origin,
         number: impl fmt::Display,
@@ -64,7 +60,7 @@ impl OwnerToken {
         Self(text)
     }
 
-    /// Returns this token with the mark of a `once` call, which the script of such a call recognizes.
+    /// Adds the mark of a `once` call, which the script of such a call recognizes.
     ///
     /// See "How does `once` tell a completed run from a busy lock?" in DESIGN.md.
     pub(crate) fn of_once(mut self) -> Self {
@@ -74,12 +70,11 @@ impl OwnerToken {
         self
     }
 
-    /// Returns the token of this acquisition once a ticket has its lock. No holder has it, and scripts release it.
     pub(crate) fn of_ticket(&self) -> Self {
         Self(format!("{TICKET}{}", self.0))
     }
 
-    /// Returns the token of a pause, which ends with the time until when the lock is paused, and the reason.
+    /// The token ends with the time until when the lock is paused, and the reason.
     pub(crate) fn of_pause(&self, until: &str, reason: &Reason) -> Self {
         Self(format!("{PAUSE}{} {until} {reason}", self.0).trim_end().to_owned())
     }
@@ -88,7 +83,6 @@ impl OwnerToken {
         self.0.split(' ').next().is_some_and(|acquisition| acquisition.ends_with(ONCE))
     }
 
-    /// A token that the backend sent, or that was in a ticket.
     pub(crate) fn received(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -100,40 +94,31 @@ pub(crate) struct Origin(pub(super) u64);
 
 impl Origin {
     /// An origin that no other locker has, in any process.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn draw() -> Result<Self, LockError> {
         Self::draw_in(ProcessId::current()?)
     }
 
-    /// As [`draw`](Self::draw), but for a process whose id the caller has looked up before.
+    /// As [`draw`](Self::draw), for a process whose id the caller has looked up before.
     pub(super) fn draw_in(process: ProcessId) -> Result<Self, LockError> {
         random().map(|bits| Self(process.origin(bits)))
     }
 
-    /// The origin of a token that this crate made.
     pub(crate) fn of(owner: &OwnerToken) -> Option<Self> {
         let (origin, _) = owner.as_ref().split_once('.')?;
         u64::from_str_radix(origin, 16).ok().map(Self)
     }
 
-    /// Whether a token has this origin.
     pub(crate) fn is_of(self, owner: &str) -> bool {
         owner.split_once('.').is_some_and(|(origin, _)| origin == self.to_string())
     }
 }
 
-/// Sixteen hexadecimal digits.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
     }
 }
 
-/// How the holder of an owner token releases its lock.
-///
-/// See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReleasedBy {
     /// By a script, which looks at the queue.
@@ -164,16 +149,14 @@ impl fmt::Debug for OwnerToken {
     }
 }
 
-/// The value of a lock, which another library may have written: an owner token, other text, or any bytes. Of a long one
-/// it may be the beginning.
+/// The value of a lock, or its beginning: an owner token, or other text or bytes of another library.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct LockValue(Vec<u8>);
 
 impl LockValue {
-    /// A listing reads no more bytes: no owner token has as many.
+    /// A listing reads no more bytes: every owner token is shorter.
     pub(crate) const MAX_BYTES: usize = 1_024;
 
-    /// Without the mark of a waiter.
     pub(crate) fn new(mut value: Vec<u8>) -> Self {
         if unmarked(&value).len() < value.len() {
             value.remove(0);
@@ -181,22 +164,19 @@ impl LockValue {
         Self(value)
     }
 
-    /// Whether this, which may be the beginning of a long value, is of that one.
     pub(crate) fn is_of(&self, whole: &Self) -> bool {
         self == whole || self.0.len() == Self::MAX_BYTES && whole.0.starts_with(&self.0)
     }
 
-    /// Whether there is nothing, as under a key that was deleted before it was read.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What may be an owner token; nothing where it is no text.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// How long the lock lasts whose key lasts for that long: one that is kept for its waiters, without their second.
+    /// How long the lock lasts whose key lasts that long: without the second for waiters.
     pub(crate) fn lasts(&self, rest: Duration) -> Duration {
         let parts = TokenParts::parse(self.text());
         let is_for_waiters = parts.is_some_and(|parts| parts.mark == Some(Mark::KeptForWaiters));
@@ -216,30 +196,26 @@ impl LockValue {
     }
 }
 
-/// A lock that has a holder.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// What the holder wrote there; it is never shown.
+    /// What the holder wrote; it is never shown.
     pub(crate) owner: LockValue,
-    /// How long it lasts; `None` is without an end.
+    /// `None` if it has no end, or none is known.
     pub(crate) remaining: Option<Duration>,
 }
 
-/// What the owner token in the value of a lock says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TokenParts<'a> {
     pub(crate) mark: Option<Mark>,
     pub(crate) process: ProcessId,
-    /// By the clock of the process; `None` where that cannot be.
+    /// By the clock of the process; `None` if that is no possible time.
     pub(crate) attempted_at: Option<SystemTime>,
-    /// Whether the attempt was one of a waiter.
     pub(crate) is_from_queue: bool,
-    /// Whether the attempt was one of a `once` call.
     pub(crate) is_of_once: bool,
     pub(crate) identity: Option<&'a str>,
 }
 
-/// For so much longer a lock stays taken after its minimum hold, while calls wait for it.
+/// How much longer than its minimum hold a lock stays taken while calls wait for it.
 const FOR_WAITERS: Duration = Duration::from_secs(1);
 
 /// What is in front of the owner token of a lock that no process has.
@@ -247,26 +223,25 @@ const FOR_WAITERS: Duration = Duration::from_secs(1);
 pub(crate) enum Mark {
     /// `~`: it was released before its minimum hold was over, and is kept only until then.
     Kept,
-    /// `=`: for those who wait, a second longer.
+    /// `=`: the same, and a second longer for those who wait.
     KeptForWaiters,
     /// `@`: a ticket has it.
     ///
     /// See "How does a ticket pass a lock to another process?" in DESIGN.md.
     Ticket,
-    /// `|`: an operator keeps it taken; what is behind the token says until when, and why.
+    /// `|`: an operator keeps it taken; until when and why is behind the token.
     ///
     /// See "How does a pause keep a lock taken?" in DESIGN.md.
     Paused,
 }
 
-/// The mark of a ticket. Scripts compare it as a part of the owner token, and write none in front of it.
+/// Scripts compare it as a part of the owner token, and write none in front of it.
 const TICKET: char = '@';
 
-/// The mark of a pause, which scripts treat in the same way.
 const PAUSE: char = '|';
 
-/// Whether the value of a lock is a holder's, by its first byte: in front of others is a mark, or another program wrote
-/// them. An empty one is no value.
+/// Whether the value is a holder's, by its first byte: in front of others is a mark, or another program wrote them. An
+/// empty one is no value.
 pub(crate) fn is_of_holder(value: &[u8]) -> bool {
     value.first().is_none_or(|first| first.is_ascii_hexdigit() || *first == b'+')
 }
@@ -275,8 +250,8 @@ pub(crate) fn is_pause(value: &[u8]) -> bool {
     value.first().is_some_and(|mark| char::from(*mark) == PAUSE)
 }
 
-/// The value of a lock without the `+` that its first waiter writes in front of an owner token which a command would
-/// delete. All other values stay as they are: another program may have written them.
+/// The value without the `+` that its first waiter writes in front of an owner token which a command would delete. All
+/// other values stay as they are: another program may have written them.
 pub(crate) fn unmarked(value: &[u8]) -> &[u8] {
     match value {
         [b'+', token @ ..] if is_released_by_command(token) => token,
@@ -291,12 +266,11 @@ fn is_released_by_command(value: &[u8]) -> bool {
 }
 
 impl<'a> TokenParts<'a> {
-    /// Whether the lock was released, and stays taken.
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self.mark, Some(Mark::Kept | Mark::KeptForWaiters))
     }
 
-    /// Whether the lock is done. The mark alone says no more than that it is kept, as by `min_hold`.
+    /// Whether the lock is done. The mark alone only says that it is kept, as by `min_hold`.
     pub(crate) fn is_done(&self) -> bool {
         self.is_kept() && self.is_of_once
     }
@@ -336,7 +310,6 @@ impl<'a> TokenParts<'a> {
     }
 }
 
-/// Whether a lock with this value is done: a `once` call ended well, and left it taken.
 pub(crate) fn is_done(value: &[u8]) -> bool {
     let is_kept = matches!(value, [b'~' | b'=', ..]);
     let text = is_kept.then(|| std::str::from_utf8(value).ok()).flatten();
@@ -350,10 +323,8 @@ fn is_origin(text: &[u8]) -> bool {
 
 const ORIGIN_DIGITS: usize = 16;
 
-/// What is behind the number of a `once` call.
 const ONCE: char = '!';
 
-/// The time in the number of an owner token, if that is one.
 fn attempted_at(number: &str) -> Option<SystemTime> {
     if number.len() != TIME_DIGITS && number.len() != TIME_DIGITS + RANDOM_DIGITS {
         return None;
@@ -367,13 +338,12 @@ fn attempted_at(number: &str) -> Option<SystemTime> {
 /// Microseconds of a time have that many digits until the year 2286.
 const TIME_DIGITS: usize = 16;
 
-/// What is behind the time in the number of a waiter.
 const RANDOM_DIGITS: usize = 10;
 
 /// The year 2020: there was no lock of ours before.
 const EARLIEST: u64 = 1_577_836_800_000_000;
 
-/// The number in the owner token of a single try: the time, and above any number that this process had before.
+/// The time, and above any number that this process had before.
 pub(super) fn number_of_try() -> u64 {
     static LATEST: AtomicU64 = AtomicU64::new(0);
     #[cfg(test)]
@@ -386,8 +356,8 @@ pub(super) fn number_of_try() -> u64 {
     now.max(before.unwrap_or_default().saturating_add(1))
 }
 
-/// The number in the owner token of a waiter: the time, and ten random digits behind it. Another process may have
-/// the same origin for a while: one that was started from the same image.
+/// The number of a waiter: the time, and ten random digits, because another process, started from the same image, may
+/// have the same origin for a while.
 #[derive(Clone, Copy)]
 pub(crate) struct NumberOfWaiter {
     micros: u64,
@@ -395,8 +365,6 @@ pub(crate) struct NumberOfWaiter {
 }
 
 impl NumberOfWaiter {
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn draw() -> Result<Self, LockError> {
         Ok(Self { micros: micros(), random: random()? % 10_u64.pow(10) })
     }

@@ -11,7 +11,6 @@ use crate::core::types::owner::{LockValue, Mark, OwnerToken, TokenParts};
 use crate::core::types::reason::Reason;
 use crate::core::types::redact::DisplayKey;
 
-/// What the value of a paused lock says, in the place of a request id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pause {
     /// By the clock of the operator's machine, as text.
@@ -20,7 +19,6 @@ pub(crate) struct Pause {
 }
 
 impl Pause {
-    /// Returns the pause of a lock with this value, if it is paused.
     pub(crate) fn of(value: &LockValue) -> Option<Self> {
         let is_pause = |parts: &TokenParts<'_>| parts.mark == Some(Mark::Paused);
         let parts = TokenParts::parse(value.text()).filter(is_pause)?;
@@ -62,7 +60,7 @@ pub(crate) fn length(length: Duration) -> Result<Ttl, LockError> {
     Ttl::new("pause", length)
 }
 
-/// One that was forgotten ends within a day.
+/// A forgotten pause ends within a day.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[cfg(test)]

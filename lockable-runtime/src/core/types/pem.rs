@@ -7,7 +7,7 @@ use super::secret::Secret;
 
 /// Certificates, or a certificate and its key, as a text in PEM form.
 ///
-/// What [`LockerBuilder`](crate::LockerBuilder) takes by `root_certificate` and `client_certificate`. A text may have
+/// [`LockerBuilder`](crate::LockerBuilder) takes it by `root_certificate` and `client_certificate`. A text may have
 /// several parts, in any order.
 #[derive(Clone)]
 pub struct Pem(pub(crate) Vec<u8>);

@@ -15,7 +15,7 @@ pub(crate) const MOST: u8 = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Permits {
-    /// One, of the lock that has the key as its name.
+    /// One: the lock has the key as its name.
     #[default]
     OneLock,
     /// This number, of which the call is one.
@@ -25,10 +25,10 @@ pub enum Permits {
 }
 
 impl Permits {
-    /// How many there are; one, of a lock.
+    /// The number; one for a lock.
     ///
     /// # Errors
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have this number.
+    /// When a key cannot have this number.
     pub(crate) fn count(self) -> Result<u8, LockError> {
         let (Self::OneOf(count) | Self::All(count)) = self else { return Ok(1) };
         match u8::try_from(count) {
@@ -37,7 +37,6 @@ impl Permits {
         }
     }
 
-    /// Whether a call for these permits of a key would wait for what has this name.
     pub(crate) fn are_of(self, key: &LockKey, held: &LockKey) -> bool {
         self != Self::OneLock && PermitsKey(key.clone()).has(held)
     }
@@ -47,17 +46,16 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
     LockError::of_flaw(LockErrorKind::InvalidOption, message)
 }
 
-/// What the numbers of the permits of a key are behind: the key with a hash tag, so that all are in one slot.
+/// What is in front of the numbers of the permits of a key: the key with a hash tag, so that all are in one slot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PermitsKey(LockKey);
 
 impl PermitsKey {
-    /// Returns the permits' key of a key that begins with this prefix. A hash tag of its own is kept; else the text behind
-    /// the prefix is one.
+    /// The permits' key of a key that begins with this prefix. A hash tag of its own is kept; otherwise the text behind
+    /// the prefix becomes one.
     ///
     /// # Errors
-    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the names of the permits would be too long, or are those of
-    /// another key.
+    /// When the names of the permits would be too long, or are those of another key.
     pub(crate) fn of(key: &LockKey, prefix: usize) -> Result<Self, LockError> {
         let (prefix, text) = key.as_str().split_at_checked(prefix).unwrap_or(("", key.as_str()));
         let tag = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
@@ -74,7 +72,6 @@ impl PermitsKey {
         LockKey::prefixed(permits_key.as_str(), "#64").map(|_| Self(permits_key))
     }
 
-    /// That has this key, which another one has given.
     pub(crate) fn with_key(key: LockKey) -> Self {
         Self(key)
     }
@@ -82,26 +79,25 @@ impl PermitsKey {
     /// The gate, and the permits of that number.
     ///
     /// # Errors
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have this number.
+    /// When a key cannot have this number.
     pub(crate) fn all(&self, count: u32) -> Result<Vec<LockKey>, LockError> {
         let about = |error: LockError| error.with_key(self.0.as_str());
         let count = Permits::All(count).count().map_err(about)?;
         Ok((0..=count).map(|number| self.member(number)).collect())
     }
 
-    /// Returns the permits' key of a permit; `None` for any other key.
+    /// The permits' key of a permit; `None` for any other key.
     pub(crate) fn of_permit(key: &LockKey) -> Option<Self> {
         let (permits_key, _) = member(key.as_str()).filter(|(_, number)| *number > 0)?;
         Some(Self(LockKey::within(permits_key.to_owned())))
     }
 
-    /// Whose gate the key is.
     pub(crate) fn of_gate(key: &LockKey) -> Option<Self> {
         let (permits_key, _) = member(key.as_str()).filter(|(_, number)| *number == 0)?;
         Some(Self(LockKey::within(permits_key.to_owned())))
     }
 
-    /// The key that errors and events name: which number it will be is not known before the grant.
+    /// The key that errors and events name: the number is not known before the grant.
     pub(crate) fn key(&self) -> &LockKey {
         &self.0
     }
@@ -110,17 +106,15 @@ impl PermitsKey {
         self.0
     }
 
-    /// The name of a permit, or the gate where the number is zero.
     pub(crate) fn member(&self, number: u8) -> LockKey {
         LockKey::within(format!("{}#{number}", self.0.as_str()))
     }
 
-    /// The names of this number of permits, from the first on.
     pub(crate) fn members(&self, count: u8) -> impl Iterator<Item = LockKey> + '_ {
         (1..=count).map(|number| self.member(number))
     }
 
-    /// The error of a call for all permits whose number is not that of the others.
+    /// The error of a call for all permits that counts fewer than another call.
     pub(crate) fn has_more_than(&self, count: usize) -> LockError {
         let message = format!(
             "another call for this key counts more than {count} permits, and has one above that number; write the same \
@@ -129,13 +123,12 @@ impl PermitsKey {
         invalid(message).with_key(self.0.as_str())
     }
 
-    /// Whether the key is one of these permits, or their gate.
     pub(crate) fn has(&self, key: &LockKey) -> bool {
         member(key.as_str()).is_some_and(|(permits_key, _)| permits_key == self.0.as_str())
     }
 }
 
-/// One of the places that a process has among those who want a permit of a key.
+/// One of the places that a process has for calls that want a permit of a key.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LocalPermit {
     pub(crate) permits_key: PermitsKey,
@@ -143,17 +136,15 @@ pub(crate) struct LocalPermit {
     pub(crate) permits: u8,
 }
 
-/// The number of a local permit among those of its key. It is no permit's number: any permit may be granted.
+/// Which local permit of its key it is; any permit may be granted to it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LocalNumber {
-    /// A call for one permit: there are as many as the key has permits.
     OneOf(u8),
-    /// A call for all permits, which has a local permit of its own for each.
     OfAll(u64),
 }
 
 impl LocalNumber {
-    /// One that no other call has: while one call holds all permits, the next may be in the queue.
+    /// While one call holds all permits, the next may be in the queue, so each call has its own.
     pub(crate) fn next_of_all() -> Self {
         static LANES: AtomicU64 = AtomicU64::new(0);
         Self::OfAll(LANES.fetch_add(1, Ordering::Relaxed))
@@ -161,13 +152,12 @@ impl LocalNumber {
 }
 
 impl LocalPermit {
-    /// The names of all permits that its calls may be granted.
     pub(crate) fn members(&self) -> impl Iterator<Item = LockKey> + '_ {
         self.permits_key.members(self.permits)
     }
 }
 
-/// The key behind which a name has the number of a permit, and that number; the gate has the number zero.
+/// The permits' key in the name of a permit, and its number; the gate has the number zero.
 pub(crate) fn member(name: &str) -> Option<(&str, u8)> {
     let (permits_key, digits) = name.rsplit_once('#')?;
     let number = digits.parse().ok().filter(|number| *number <= MOST)?;

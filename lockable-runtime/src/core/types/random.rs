@@ -1,5 +1,4 @@
-//! Randomness of the operating system. The standard library's seed would be the same in a process that was
-//! forked.
+//! Randomness of the operating system. The standard library's seed would be the same in a forked process.
 
 use crate::core::types::error::{LockError, LockErrorKind};
 
@@ -15,7 +14,7 @@ pub(crate) fn random() -> Result<u64, LockError> {
     of_system()
 }
 
-/// Returns random bits of the system, also in a simulation, for what it shares with the tests beside it.
+/// As [`random`], but those of the system also in a simulation.
 pub(super) fn of_system() -> Result<u64, LockError> {
     getrandom::u64().map_err(|error| {
         let message = format!("the system gives no randomness: {error}");

@@ -12,14 +12,12 @@ use crate::core::types::redact::DisplayKey;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reason(Arc<str>);
 
-/// How many characters are shown.
 const MAX_CHARS: usize = 200;
 
-/// Stands for the rest of a text that is longer.
 const ELLIPSIS: char = '…';
 
 impl Reason {
-    /// The text in one line. What a reason gives is the same reason again.
+    /// The text in one line. The text of a reason gives the same reason again.
     pub(crate) fn new(text: &str) -> Self {
         let mut line = String::new();
         let mut rest = MAX_CHARS;
@@ -36,12 +34,10 @@ impl Reason {
         Self(line.into())
     }
 
-    /// As it may be shown beside this key, which its author may have named.
     pub(crate) fn shown(&self, key: DisplayKey<'_>) -> Self {
         Self::new(&key.redact_in_words(&self.0))
     }
 
-    /// The text behind what it is the reason for.
     pub(crate) fn after(&self, what: &str) -> String {
         if self.0.is_empty() { what.to_owned() } else { format!("{what}: {self}") }
     }

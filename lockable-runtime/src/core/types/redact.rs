@@ -1,6 +1,6 @@
 //! How a lock key is displayed where others read it: as it is, or redacted.
 //!
-//! See "Why does `redact_keys` show a keyed hash?" in DESIGN.md.
+//! See "Why does `redact_keys` show a keyed hash, and why do server messages lose quotations?" in DESIGN.md.
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
@@ -28,12 +28,12 @@ impl<'a> DisplayKey<'a> {
         Self { label, ..self }
     }
 
-    /// The key, or its pseudonym: made only where it is read.
+    /// The key, or its pseudonym: made only when it is read.
     pub(crate) fn text(self) -> Cow<'a, str> {
         if self.is_redacted { Cow::Owned(pseudonym(self.key)) } else { Cow::Borrowed(self.key) }
     }
 
-    /// A text that may name the key, or companion keys whose names contain it.
+    /// The text, in which the key and companion keys that contain it are redacted.
     pub(crate) fn redact_in(self, text: &str) -> Cow<'_, str> {
         if self.is_redacted && !self.key.is_empty() && text.contains(self.key) {
             Cow::Owned(text.replace(self.key, &pseudonym(self.key)))
@@ -42,8 +42,8 @@ impl<'a> DisplayKey<'a> {
         }
     }
 
-    /// The words of a person, who may name the key without its prefix, or a part of it, and without the braces of its hash
-    /// tag and the number of a permit.
+    /// The words of a person, who may name the key without its prefix, or a part of it, and without the braces of its
+    /// hash tag and the number of a permit.
     pub(crate) fn redact_in_words(self, words: &str) -> Cow<'_, str> {
         let mut shown = self.redact_in(words);
         if self.is_redacted {
@@ -59,7 +59,6 @@ impl<'a> DisplayKey<'a> {
         shown
     }
 
-    /// What replaces a cause that names the key, if the key is redacted.
     pub(crate) fn redact_cause(
         self,
         cause: &impl Display,
@@ -71,7 +70,7 @@ impl<'a> DisplayKey<'a> {
     }
 }
 
-/// The text with another one in the place of a word, or of words: no letter and no digit is right beside them.
+/// The text with `other` in the place of `word`, if no letter and no digit is right beside it.
 fn without_word(text: &str, word: &str, other: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -87,9 +86,9 @@ fn without_word(text: &str, word: &str, other: &str) -> String {
     shown + rest
 }
 
-/// Returns a text that is equal for equal keys within this process, so that one lock can be followed through a log.
+/// A text that is equal for equal keys within this process, so that one lock can be followed through a log.
 ///
-/// A hash without a secret would not do: who knows the form of the keys could try them all.
+/// A hash without a secret would not do: a reader who knows the form of the keys could try them all.
 fn pseudonym(key: &str) -> String {
     static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     format!("redacted:{:016x}", SECRET.hash_one(key))

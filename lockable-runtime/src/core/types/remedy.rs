@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What mends an error or a finding, where that is a setting which other programs may call otherwise.
+/// What mends an error or a finding, if that is a setting which other programs may call otherwise.
 ///
 /// A program that is configured by options of its own matches on it, and shows its own advice. See
 /// [`LockError::remedy`](crate::LockError::remedy) and [`Report::advising`](crate::check::Report::advising).
@@ -24,11 +24,10 @@ pub enum Remedy {
     UrlScheme,
 }
 
-/// Advice in the words of this library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Advice {
     pub(crate) text: Cow<'static, str>,
-    /// `None` where every program says it so.
+    /// `None` if no program needs other words.
     pub(crate) remedy: Option<Remedy>,
 }
 
@@ -42,7 +41,7 @@ impl Advice {
     }
 }
 
-/// What to do first, of several.
+/// The first of several that says anything.
 pub(crate) fn first<'a>(advices: impl IntoIterator<Item = &'a Advice>) -> Advice {
     advices.into_iter().find(|advice| !advice.is_empty()).cloned().unwrap_or_default()
 }

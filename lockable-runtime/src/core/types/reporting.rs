@@ -1,4 +1,4 @@
-//! What a locker reports of its locks.
+//! What a locker reports of its locks, and whether it redacts their keys.
 
 use std::time::Duration;
 
@@ -6,7 +6,6 @@ use crate::core::types::error::LockError;
 use crate::core::types::key::LockKey;
 use crate::core::types::redact::DisplayKey;
 
-/// What a locker reports of its locks, and whether it redacts their keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reporting {
     pub(crate) redacts_keys: bool,
@@ -26,7 +25,6 @@ impl Reporting {
         DisplayKey::new(key.as_str(), self.redacts_keys)
     }
 
-    /// The error as it may be shown.
     pub(crate) fn redact(&self, error: LockError) -> LockError {
         error.redacting_key(self.redacts_keys)
     }

@@ -14,7 +14,7 @@ use crate::core::types::error::Cause;
 /// A secret of a locker: a value, files that are read again, or a function that is called.
 ///
 /// It is of [`Credentials`](crate::Credentials), or with TLS a `Pem`: certificates and keys. The methods of
-/// [`LockerBuilder`](crate::LockerBuilder) take each of these as it is, too, which is a value that stays the same.
+/// [`LockerBuilder`](crate::LockerBuilder) also take these as a value, which stays the same.
 ///
 /// | where it is | how to give it |
 /// |---|---|
@@ -22,20 +22,20 @@ use crate::core::types::error::Cause;
 /// | at a service, or in a library for tokens | [`from_fn`](Self::from_fn) |
 ///
 /// # Guarantees
-/// - Each new connection gets the secret of that moment, of a locker that is [installed](crate::install) too. So a
-///   secret is rotated without a new locker: replace it, and end the connections that were opened with the old one.
-/// - Files are read when the locker is made too, so that a mistake in them is an error there and then.
+/// - Each new connection gets the current secret, also of an [installed](crate::install) locker. To rotate it, replace
+///   it, and end the connections that were opened with the old one.
+/// - Files are also read when the locker is made, so that a mistake in them is an error then.
 /// - No error, event or `{:?}` of this library shows a secret. They show the paths of files.
 ///
 /// # What this does not guarantee
 /// - An open connection stays open when its secret changes or ends, as long as the server allows that.
-/// - Files that are written in place may be read half written, and two files when one of them is new: then one
+/// - Files that are written in place may be read half written, and of two files only one may be new: then one
 ///   connection fails, and the next one reads them again. Rename a new file into the place of the old one.
 /// - What is no regular file, such as a pipe, is read once.
 ///
 /// # Errors
 /// A call whose connection gets no valid secret returns [`Refused`](crate::LockErrorKind::Refused), with the builder's
-/// method, the paths, and what is wrong. Open connections go on.
+/// method, the paths, and what is wrong. Open connections continue.
 ///
 /// # Examples
 /// How do I log in with a password that is rotated?
@@ -59,18 +59,15 @@ use crate::core::types::error::Cause;
 #[derive(Clone)]
 pub struct Secret<T> {
     source: Source<T>,
-    /// Those of its files; empty where it is in none.
     paths: Arc<str>,
 }
 
 #[derive(Clone)]
 enum Source<T> {
-    /// A value, or files.
     AtHand(Arc<dyn Fn() -> io::Result<T> + Send + Sync>),
     Function(Arc<dyn Fn() -> Answer<T> + Send + Sync>),
 }
 
-/// A secret that is on its way.
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Cause>> + Send>>;
 
 impl<T: Send + 'static> Secret<T> {
@@ -79,22 +76,21 @@ impl<T: Send + 'static> Secret<T> {
     /// Use it for tokens of a cloud's identity service, or certificates that a service issues.
     ///
     /// # Guarantees
-    /// - The function is called whenever a connection is opened that needs the secret: for each runtime that uses the
-    ///   locker, for renewals and releases in the background, for the subscription of waiting calls, and for a
-    ///   [`check`](crate::Locker::check). Its result serves for that one attempt.
-    /// - It runs on a thread of its own, in the context of a tokio runtime with timers and sockets: it may block,
-    ///   and delays only the connection that it is called for.
+    /// - The function is called for each attempt to open a connection that needs the secret: for each runtime that uses
+    ///   the locker, for renewals and releases in the background, for the subscription of waiting calls, and for a
+    ///   [`check`](crate::Locker::check).
+    /// - It runs on a thread of its own, in the context of a tokio runtime with timers and sockets: it may block, and
+    ///   delays only its connection.
     ///
     /// # What this does not guarantee
     /// - Several calls of the function may run at the same time, at most 32 for one locker.
-    /// - While a server is unreachable, the function is called at each attempt: cache for a moment what is
-    ///   expensive to make.
+    /// - While a server is unreachable, the function is called at each attempt: cache what is expensive to make.
     ///
     /// # Errors
     /// A call that needs the connection returns:
     ///
-    /// - [`Refused`](crate::LockErrorKind::Refused) when the function fails or panics, with its message, and when what it
-    ///   returned is not valid;
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the function fails or panics, with its message, and when its
+    ///   result is not valid;
     /// - [`is_unavailable`](crate::LockError::is_unavailable) when the function takes longer than three quarters of the
     ///   [connect deadline](crate::LockerBuilder::connect_deadline), of which each Sentinel has half, and is dropped.
     ///
@@ -127,7 +123,6 @@ impl<T: Send + 'static> Secret<T> {
         Self { source: Source::Function(Arc::new(call)), paths: Arc::default() }
     }
 
-    /// A secret that is made of the contents of files.
     pub(crate) fn in_files<const N: usize>(
         paths: [PathBuf; N],
         make: impl Fn([Vec<u8>; N]) -> io::Result<T> + Send + Sync + 'static,
@@ -149,12 +144,10 @@ impl<T: Send + 'static> Secret<T> {
 }
 
 impl<T: Send + 'static> Secret<T> {
-    /// The paths of its files; empty where it is in none.
     pub(crate) fn paths(&self) -> &str {
         &self.paths
     }
 
-    /// The secret, where no function has to be called for it.
     pub(crate) fn at_hand(&self) -> Option<io::Result<T>> {
         if let Source::AtHand(read) = &self.source { Some(read()) } else { None }
     }
@@ -176,13 +169,12 @@ impl<T: Clone + Send + Sync + 'static> From<T> for Secret<T> {
 }
 
 impl<T> fmt::Debug for Secret<T> {
-    /// Without the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 
-/// The content of a file. What is no regular file, such as a pipe, is empty when it is read again.
+/// The content of a file; empty for a second reading of what is no regular file, such as a pipe.
 fn read(path: &Path, once: &OnceLock<Vec<u8>>) -> io::Result<Vec<u8>> {
     match once.get() {
         Some(content) => Ok(content.clone()),

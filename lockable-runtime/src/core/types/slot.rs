@@ -4,17 +4,17 @@
 
 use crate::core::types::key::LockKey;
 
-/// How many hash slots a cluster has; a single server hashes nothing, and is used alike.
+/// The hash slots of a cluster; a single server is used as if it had them.
 pub(crate) const SLOTS: usize = COUNT as usize;
 pub(crate) const COUNT: u16 = 16_384;
 
-/// The slot that [Redis Cluster](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model)
-/// gives to a key.
+/// The slot that [Redis
+/// Cluster](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model) gives to
+/// a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Slot(u16);
 
 impl Slot {
-    /// The slot of the key's hash tag, or else of the whole key.
     pub(crate) fn of(key: &LockKey) -> Self {
         let key = key.as_str();
         let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
@@ -25,7 +25,6 @@ impl Slot {
         Self(text.iter().fold(0, |crc, byte| crc16(crc, *byte)) % COUNT)
     }
 
-    /// The slot of that number; a number that no slot has counts on from the first one.
     pub(crate) fn new(number: u16) -> Self {
         Self(number % COUNT)
     }
@@ -43,7 +42,7 @@ impl Slot {
     }
 }
 
-/// One byte more of a CRC-16 with the polynomial 0x1021, as the specification of Redis Cluster has it.
+/// One more byte of a CRC-16 with the polynomial 0x1021, as Redis Cluster specifies it.
 #[expect(clippy::indexing_slicing, reason = "the table has an entry for each byte")]
 fn crc16(crc: u16, byte: u8) -> u16 {
     const TABLE: [u16; 256] = table();

@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 
 use crate::core::types::slot::{SLOTS, Slot};
 
-/// How long the text of a slot is: these characters reach all slots with three, and not with two.
+/// Three of these characters reach all slots, and two do not.
 const BYTES: usize = 3;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// The first text of three letters or digits that is in this slot, in the order of their bytes. Every process
-/// computes the same one.
+/// The first text of three letters or digits that is in this slot, in the order of their bytes. Every process computes
+/// the same one.
 pub(crate) fn tag(slot: Slot) -> &'static str {
     static TAGS: OnceLock<String> = OnceLock::new();
     let start = slot.index() * BYTES;
@@ -19,7 +19,6 @@ pub(crate) fn tag(slot: Slot) -> &'static str {
     TAGS.get_or_init(all).get(start..start + BYTES).unwrap_or_default()
 }
 
-/// The texts of all slots, one behind the other: 48 KiB.
 fn all() -> String {
     let mut tags = vec![None; SLOTS];
     for text in texts() {

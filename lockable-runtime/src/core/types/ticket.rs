@@ -1,4 +1,4 @@
-//! What carries a held lock to another process: a text that is a secret.
+//! The text that passes a held lock to another process.
 
 use std::error::Error;
 use std::fmt;
@@ -14,30 +14,29 @@ use crate::core::types::token::FencingToken;
 
 /// A held lock on its way to another process.
 ///
-/// [`LockGuard::into_ticket`](crate::LockGuard::into_ticket) makes one, and
-/// [`Locker::redeem`](crate::Locker::redeem) turns it into a guard again, once. Meanwhile the lock stays taken, for as
-/// long as the ticket is valid, and no process has it.
+/// [`LockGuard::into_ticket`](crate::LockGuard::into_ticket) makes one, and [`Locker::redeem`](crate::Locker::redeem)
+/// turns it into a guard again, once. Meanwhile the lock stays taken, for as long as the ticket is valid, and no
+/// process has it.
 ///
-/// A ticket carries the lock's whole name, with the number of a permit, its owner token, its fencing token and its
-/// store. Its text has a check sum, so that one that was cut off or changed is an error, and no ticket of another lock.
+/// A ticket has the lock's whole name, its owner token, its fencing token, its store and a check sum: a text that was
+/// cut off or changed is an error.
 ///
 /// # Its text is a secret
 /// A client that knows the text and may use the store can take the lock over. So a ticket has no
-/// [`Display`](fmt::Display), `{:?}` shows nothing of it, and [`expose_secret`](Ticket::expose_secret) has that name.
-/// Pass the text on as you pass a password on: in the message for the worker, and not in a log or a URL. It is worth
-/// nothing once it was redeemed, or its time is over.
+/// [`Display`](fmt::Display), and `{:?}` shows nothing of it. Pass the text on like a password: in the message for the
+/// worker, not in a log or a URL. It is worth nothing once it was redeemed, or its time is over.
 ///
 /// # Its store
-/// A ticket has a hash of where its store is: the scheme, the hosts, the ports and the database of the URL, without
-/// credentials, and the name of the primary that Sentinels watch. The order of several hosts does not matter.
-/// [`redeem`](crate::Locker::redeem) compares it with the same hash of its own URL. So both processes write the same
-/// hosts: a server that has two names is two stores.
+/// A ticket has a hash of where its store is: the scheme, the hosts in any order, the ports and the database of the
+/// URL, without credentials, and the name of the primary that Sentinels watch. [`redeem`](crate::Locker::redeem)
+/// compares it with the hash of its own URL. So both processes write the same hosts: a server that has two names is two
+/// stores.
 ///
 /// # What this does not guarantee
-/// - The hash shows no store that was replaced at the same address, and `memory://` is another store in each process. A
-///   ticket for such a store is valid to the eye, and no lock is found for it.
-/// - The check sum finds damage, and no forgery: anyone can compute it. But a fencing token that no holder of the lock
-///   can have had, because the server has not counted up to it, is not used: the redeemed lock has a counted one.
+/// - The hash shows no store that was replaced at the same address, and `memory://` is another store in each process:
+///   then the ticket seems valid, and no lock is found for it.
+/// - The check sum finds damage, not forgery. But a forged fencing token, to which the server has not counted up, is
+///   not used: the redeemed lock has a counted one.
 ///
 /// # Examples
 /// The text, and the ticket again:
@@ -62,17 +61,16 @@ use crate::core::types::token::FencingToken;
 pub struct Ticket {
     key: LockKey,
     fencing_token: FencingToken,
-    /// What the lock's holder wrote, and with the mark of a ticket what is written there now.
+    /// The owner token without the mark of a ticket.
     holder: OwnerToken,
     store: u64,
 }
 
-/// What each text begins with; then come the version, a check sum, and the parts.
+/// The version, a check sum, and the parts come behind it.
 const HEAD: &str = "lockable-ticket:";
 const VERSION: &str = "2";
 
 impl Ticket {
-    /// Makes the ticket of a lock with this owner token.
     pub(crate) fn new(
         store: &str,
         key: LockKey,
@@ -96,8 +94,8 @@ impl Ticket {
 
     /// Returns the text of the ticket, which is a [secret](Ticket#its-text-is-a-secret).
     ///
-    /// It is one line of ASCII without spaces and quotes, about 100 characters and the key.
-    /// [`FromStr`] reads it in any process that has the same version of its form.
+    /// It is one line of ASCII without spaces and quotes, about 100 characters and the key. [`FromStr`] reads it in any
+    /// process with the same version of its form.
     #[must_use]
     pub fn expose_secret(&self) -> String {
         let Self { store, fencing_token, .. } = self;
@@ -112,7 +110,6 @@ impl Ticket {
         self.holder.of_ticket()
     }
 
-    /// Whether the lock is in the store of this name, as far as that is known.
     pub(crate) fn is_of(&self, store: &str) -> bool {
         self.store == fnv_1a(store.as_bytes().iter())
     }
@@ -123,12 +120,10 @@ impl Ticket {
         Self { store: fnv_1a(store.as_bytes().iter()), ..self }
     }
 
-    /// That of the request which acquired the lock.
     pub(crate) fn request_id(&self) -> Option<RequestId> {
         TokenParts::parse(self.holder.as_ref())?.identity.map(RequestId::new)
     }
 
-    /// What the parts say, whatever the check sum in front of them is.
     fn parse(parts: &str) -> Option<Self> {
         let mut parts = parts.split(':').skip(1);
         let (store, fencing_token) = (parts.next()?, parts.next()?);
@@ -142,7 +137,7 @@ impl Ticket {
     }
 }
 
-/// Reads what [`expose_secret`](Ticket::expose_secret) returned; white space around it is left out.
+/// Reads what [`expose_secret`](Ticket::expose_secret) returned; trims white space around it.
 impl FromStr for Ticket {
     type Err = TicketError;
 
@@ -181,14 +176,6 @@ impl fmt::Debug for Ticket {
 }
 
 /// A text that cannot be a [`Ticket`]; the message shows nothing of it.
-///
-/// # Examples
-/// ```
-/// use lockable_runtime::Ticket;
-///
-/// let error = "order:7".parse::<Ticket>().unwrap_err();
-/// assert!(error.to_string().starts_with("the text is no ticket"));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TicketError(&'static str);
 

@@ -14,17 +14,16 @@ use crate::core::types::owner::{Origin, OwnerToken, ReleasedBy, number_of_try};
 
 /// What the owner tokens of one locker begin with, except those of its waiters.
 ///
-/// A locker serves the process that made it and no process that was forked from that. So no other process
-/// has the same prefix, unless it was started from an image of this one. Then both have the same randomness
-/// in memory: therefore the prefix is drawn again for every call that comes more than [`LONGEST_USE`] after
-/// the last draw.
+/// A locker serves the process that made it, and none that was forked from that. So no other process has the same
+/// prefix, unless it was started from an image of this one, with the same randomness in memory: therefore a prefix is
+/// drawn again for every call more than [`LONGEST_USE`] after the last draw.
 ///
 /// See "What if two processes start from one VM image or snapshot?" in DESIGN.md.
 #[derive(Debug)]
 pub(crate) struct Prefix {
     process: ProcessId,
     origin: AtomicU64,
-    /// When that was drawn, at the earliest, by the clock of the backend.
+    /// At the earliest, by the clock of the backend.
     drawn: AtomicU64,
 }
 
@@ -32,18 +31,12 @@ pub(crate) struct Prefix {
 const LONGEST_USE: Duration = Duration::from_millis(1);
 
 impl Prefix {
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn draw(now: Moment) -> Result<Self, LockError> {
         let process = ProcessId::current()?;
         let (origin, drawn) = (Origin::draw_in(process)?.0, now.as_nanos());
         Ok(Self { process, origin: AtomicU64::new(origin), drawn: AtomicU64::new(drawn) })
     }
 
-    /// Makes a token that no other acquisition has.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
     pub(crate) fn token(
         &self,
         now: Moment,
@@ -123,7 +116,7 @@ impl FencingToken {
 
     /// Returns the token as a signed number, such as for a column of type `BIGINT`.
     ///
-    /// A token is microseconds since 1970 and a counter, far below [`i64::MAX`]; a larger one would become that.
+    /// A token is far below [`i64::MAX`], the result for a larger one.
     #[must_use]
     pub fn as_i64(self) -> i64 {
         i64::try_from(self.0).unwrap_or(i64::MAX)
@@ -165,14 +158,6 @@ impl fmt::Display for FencingToken {
 }
 
 /// A text or a number that cannot be a [`FencingToken`].
-///
-/// # Examples
-/// ```
-/// use lockable_runtime::FencingToken;
-///
-/// let error = FencingToken::try_from(-1).unwrap_err();
-/// assert_eq!(error.to_string(), "a fencing token is a whole number from 0 to 18446744073709551615");
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FencingTokenError(());
 

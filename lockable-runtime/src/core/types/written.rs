@@ -27,12 +27,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, LockError> {
     written.map_err(|flaw| LockError::new(LockErrorKind::InvalidOption, flaw))
 }
 
-/// A duration that was written as `10`, `1500ms` or `1m30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// How long it is.
     pub(crate) duration: Duration,
-    /// The number, where it has no unit and was probably meant as milliseconds.
+    /// The number, if it has no unit and was probably meant as milliseconds.
     pub(crate) doubtful: Option<u64>,
 }
 

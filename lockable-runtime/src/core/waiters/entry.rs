@@ -1,5 +1,3 @@
-//! The entry of one call in the locker's table: the call tries, waits for or holds the lock.
-
 use std::mem;
 use std::sync::Arc;
 
@@ -13,7 +11,7 @@ use crate::core::process::clock::Moment;
 use crate::core::types::key::LockKey;
 use crate::core::types::line_key::LineKey;
 
-/// The entry of one call, which is removed when this is dropped.
+/// The entry of one call in the locker's table: the call tries, waits for or holds the lock until this is dropped.
 ///
 /// A guard may outlive its locker; this keeps what checks and renews its lease.
 pub(crate) struct Entry {
@@ -32,28 +30,24 @@ impl Entry {
         self.at.number
     }
 
-    /// What it waits behind, as the first of its line.
     pub(super) fn behind(&self, line: &LineKey, now: Moment) -> Behind {
         let is_try = self.lines.table.change(self.at, |entries| entries.awaits_try(line, now));
         if is_try { Behind::Try(self.lines.context.command_deadline) } else { Behind::Holder }
     }
 
-    /// A call that waited tries from now on.
     pub(crate) fn tries(&mut self) {
         self.change(EntryRole::Tries, LastReply::Nothing, |entries| entries.trying += 1);
     }
 
-    /// The call waits from now on: it has asked, and another holder has the lock.
     pub(crate) fn waits(&mut self) {
         self.change(EntryRole::Waits, LastReply::Busy, |entries| entries.waiting += 1);
     }
 
-    /// The call has asked, and this was the reply.
     pub(crate) fn ends(mut self, last_reply: LastReply) {
         self.change(EntryRole::IsOver, last_reply, |_| {});
     }
 
-    /// The call holds the lock from now on, with this lease, which is due then where it is renewed.
+    /// The call holds the lock from now on, with this lease, which is due then if it is renewed.
     pub(crate) fn holds(&mut self, lease: &Lease, due: Option<(Moment, Handle)>) {
         let schedule = due.map(|(due, renewal_runtime)| {
             self.lines.renewals.schedule(lease, due, &renewal_runtime)
@@ -68,18 +62,15 @@ impl Entry {
         self.at = self.lines.table.new_id(&LineKey::Lock(permit.clone()));
     }
 
-    /// The lease that the call holds is renewed no more.
     pub(crate) fn unschedule(&self) {
         drop(self.lines.table.change(self.at, |entries| entries.detach(self.at.number)));
     }
 
-    /// Takes the entry out of this.
     pub(crate) fn take(&mut self) -> Self {
         let role = mem::replace(&mut self.role, EntryRole::IsOver);
         Self::new(&self.lines, self.at, role)
     }
 
-    /// Changes the role, and notifies the line that waits for the outcome of this call's try, if one does.
     fn change(&mut self, role: EntryRole, last_reply: LastReply, begin: impl FnOnce(&mut Entries)) {
         let from = mem::replace(&mut self.role, role);
         let Left { held, awaited } = self.lines.table.change(self.at, |entries| {

@@ -23,10 +23,8 @@ use crate::core::types::permit::PermitsKey;
 use crate::core::types::slot::Slot;
 use crate::core::worker::{Agent, InFlight, Worklist};
 
-/// The calls of this process for the locks of one locker.
 pub(crate) struct Lines {
     pub(super) context: Arc<BackendContext>,
-    /// Which calls try for each lock, wait for it, and hold it.
     pub(super) table: Table,
     pub(super) renewals: Renewals,
     releaser: Arc<Releaser>,
@@ -35,7 +33,6 @@ pub(crate) struct Lines {
     this: Weak<Self>,
 }
 
-/// Where a call is answered.
 pub(super) type Answer = oneshot::Sender<Result<Granted, LockError>>;
 
 impl Lines {
@@ -58,7 +55,7 @@ impl Lines {
         lines
     }
 
-    /// Looks at a line; none where no call of this process waits for the lock, or has its turn.
+    /// Looks at a line; `None` if no call of this process waits for the lock, or has its turn.
     pub(super) fn look<R>(
         &self,
         key: &LineKey,
@@ -67,7 +64,7 @@ impl Lines {
         self.worklist.look(|agenda| agenda.get_mut(key).map(|line| look(line)))
     }
 
-    /// Brings an event to the line of this key, or to a new one. A line that is over after it is given up.
+    /// Brings an event to the line of this key, or to a new one. A line that is over then is dropped.
     pub(super) fn on<R>(
         self: &Arc<Self>,
         key: &LineKey,
@@ -90,7 +87,6 @@ impl Lines {
         })
     }
 
-    /// Brings an event to the line, as [`on`](Self::on), and performs its actions.
     pub(super) fn act(
         self: &Arc<Self>,
         key: &LineKey,
@@ -123,7 +119,6 @@ impl Lines {
         }
     }
 
-    /// A connection to the server of these slots broke.
     fn broken(self: &Arc<Self>, fault: &Fault, concerns: &dyn Fn(Slot) -> bool) {
         self.change(|agenda| {
             let lines = agenda.items_mut().filter(|line| line.slot().is_none_or(concerns));
@@ -151,12 +146,10 @@ impl Lines {
         }));
     }
 
-    /// The leases of this lock that are held, or whose loss was not found yet.
     pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
         self.table.leases(key)
     }
 
-    /// Checks every lease of these slots at once, because their server may have lost it.
     fn check_all(&self, concerns: &dyn Fn(Slot) -> bool, cause: Cause) {
         let mut leases = self.table.all();
         leases.retain(|(_, lease, _)| concerns(lease.attempt().slot));
@@ -177,7 +170,7 @@ impl Lines {
         }
     }
 
-    /// The line that waits as this attempt: a permit is called by its name, and its line is that of a local permit.
+    /// The line that waits as this attempt: for the name of a permit, that of a local permit.
     fn line_of(&self, key: &LockKey, owner: &OwnerToken) -> LineKey {
         let waits = |line: &Line<Answer>| line.queued_owner() == Some(owner);
         let local_permit = PermitsKey::of_permit(key)
@@ -226,7 +219,7 @@ impl Lines {
     }
 }
 
-/// A query under way; its line hears when this is dropped without an answer.
+/// A query under way; its line is notified when this is dropped without an answer.
 struct Open<'a> {
     lines: &'a Arc<Lines>,
     attempt: &'a Arc<Attempt>,
@@ -309,8 +302,8 @@ impl Events for Lines {
         self.renewals.look_again(&self.context.backend.renewal_runtime(false), concerns);
     }
 
-    /// The call that has the lock now is the one that is meant, also where others of its process had it before
-    /// under the same owner token: for the server and for operators that is one hold.
+    /// It is for the call that has the lock now, also if others of its process had it before under the same owner
+    /// token: for the server and for operators that is one hold.
     fn on_revocation(&self, revocation: &Revocation) {
         if self.context.is_inherited() {
             return;

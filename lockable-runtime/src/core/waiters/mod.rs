@@ -1,5 +1,5 @@
-//! Waiting without polling: the calls of this process form a line for each lock, and take turns. A table of
-//! who holds each lock, waits for it and tries for it saves the others their requests.
+//! Waiting without polling: the calls of this process form a line for each lock, and take turns. A table of who holds
+//! each lock, waits for it and tries for it saves the others their requests.
 //!
 //! See "How does a call wait in the FIFO queue?" in DESIGN.md, and "What do the words of the code mean?" in DESIGN.md.
 
@@ -31,7 +31,6 @@ mod tests;
 mod turn;
 
 impl Lines {
-    /// A call comes, which waits as it says.
     pub(crate) fn enter(
         self: &Arc<Self>,
         key: &LockKey,
@@ -47,39 +46,34 @@ impl Lines {
         (way, Entry::new(self, at, role))
     }
 
-    /// A call comes that waits for no other of its locker: it is alone with its local permit, or has a ticket.
+    /// The entry of a call that waits for no other of its locker: it is alone with its local permit, or has a ticket.
     pub(crate) fn enter_alone(self: &Arc<Self>, line: &LineKey) -> Entry {
         Entry::new(self, self.table.new_id(line), EntryRole::IsOver)
     }
 
-    /// How many calls try for this lock now.
     #[cfg(test)]
     pub(crate) fn trying(&self, key: &LockKey) -> usize {
         self.table.trying(key)
     }
 
-    /// How many wait for this lock already; a newcomer goes behind them.
     pub(crate) fn waiting(&self, key: &LockKey) -> usize {
         self.look(&LineKey::Lock(key.clone()), Line::len).unwrap_or_default()
     }
 
-    /// What is known of the lock of this line where calls wait in it.
     pub(crate) fn last_reply(&self, line: &LineKey) -> LastReply {
         self.look(line, |line| line.last_reply.clone()).unwrap_or(LastReply::Nothing)
     }
 
-    /// What has its lock without a holder, where calls wait in the line, by the latest answer to them.
+    /// What has its lock without a holder, by the latest answer to the calls that wait in the line.
     pub(crate) fn obstacle(&self, line: &LineKey) -> Option<Arc<Held>> {
         self.look(line, |line| line.attempt()?.obstacle()).flatten()
     }
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.
     ///
-    /// The call may bring a reply about the lock.
-    ///
     /// # Cancel safety
-    /// A waiter that is dropped leaves its line at once, and a turn that arrives while it leaves is passed
-    /// to the next waiter.
+    /// A waiter that is dropped leaves its line at once, and a turn that arrives while it leaves is passed to the next
+    /// waiter.
     pub(crate) fn turn<'a>(
         self: &'a Arc<Self>,
         line: &'a LineKey,
@@ -111,7 +105,6 @@ impl Lines {
     }
 }
 
-/// A place in a line, which is left when this is dropped.
 struct LinePlace<'a> {
     lines: &'a Arc<Lines>,
     line: &'a LineKey,

@@ -1,11 +1,10 @@
 //! The table of all entries: which calls of this locker try, wait for and hold each lock.
 //!
-//! A new call looks here first, and so saves a request. If another call tries, waits or holds, a call that may wait joins
-//! the line at once; if a lease was confirmed a moment ago, a call that does not wait is busy. Calls that try and wait are
-//! counted, because one too many does no harm. Leases are listed, because they are renewed, and because their loss must
-//! be found. The table is divided by the hash of the key into [`PARTS`], each with a mutex of its own: several threads use
-//! it at the same time. Under such a mutex the states of leases are read, and nothing is woken, logged or dropped: what a
-//! change leaves ([`Left`]) is dropped by the caller.
+//! A new call looks here first, and so saves a request. If another call tries, waits or holds, a call that may wait
+//! joins the line at once; if a lease was confirmed a moment ago, a call that does not wait is busy. Calls that try and
+//! wait are counted: one too many does no harm. Leases are listed, because they are renewed, and because their loss
+//! must be found. The table is divided by the hash of the key into [`PARTS`], each with a mutex of its own, for several
+//! threads. Under such a mutex nothing is woken, logged or dropped: the caller drops what a change leaves ([`Left`]).
 //!
 //! See "When is a call busy without a request to Redis?" in DESIGN.md.
 
@@ -24,10 +23,9 @@ use crate::core::types::line_key::LineKey;
 use crate::core::types::options::Wait;
 use crate::core::worker::agenda::trim_to;
 
-/// How many parts there are: a few for each thread that uses them.
+/// A few for each thread that uses them.
 const PARTS: usize = 32;
 
-/// A part keeps the capacity for this many keys once a crowd has gone.
 const SPARE: usize = 8;
 
 #[derive(Default)]
@@ -36,7 +34,6 @@ pub(super) struct Table {
     parts: [TablePart; PARTS],
 }
 
-/// A cache line, or two, of its own.
 #[derive(Default)]
 #[repr(align(128))]
 struct TablePart(Mutex<PartEntries>);
@@ -47,7 +44,7 @@ struct PartEntries {
     of_keys: HashMap<u64, Entries, BuildHasherDefault<Hashed>>,
 }
 
-/// Where an entry is: the hash of its key, so that it is computed once, and its number in the order of arrival.
+/// The hash of the key, so that it is computed once, and a number in the order of arrival.
 #[derive(Clone, Copy)]
 pub(super) struct EntryId {
     hash: u64,
@@ -56,36 +53,31 @@ pub(super) struct EntryId {
 
 /// The entries of the calls for the keys of one hash: hardly ever more than one key.
 ///
-/// Where two keys share a hash, a call may join a line, or be busy, without need. Leases are compared by key.
+/// If two keys share a hash, a call may needlessly join a line or be busy. Leases are compared by key.
 #[derive(Default)]
 pub(super) struct Entries {
     pub(super) trying: usize,
     pub(super) waiting: usize,
-    /// The line to notify when one of the tries has ended.
     awaited: Option<LineKey>,
     held: Option<HeldEntry>,
     /// Leases of another key, and lost ones whose guard does not know of the loss yet.
     others: Vec<HeldEntry>,
 }
 
-/// A lease that is held, or whose loss was not found yet.
 pub(super) struct HeldEntry {
     pub(super) number: u64,
     pub(super) lease: Lease,
-    /// When it is renewed or checked, if it is.
     pub(super) schedule: Option<Schedule>,
 }
 
-/// What an entry leaves, which is dropped outside of the table's lock.
 #[derive(Default)]
 pub(super) struct Left {
-    /// Its lease, which may be the last to know its locker.
+    /// It may be the last to know its locker.
     pub(super) held: Option<HeldEntry>,
     /// The line that has waited for the end of this try.
     pub(super) awaited: Option<LineKey>,
 }
 
-/// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryRole {
     Tries,
@@ -94,23 +86,19 @@ pub(super) enum EntryRole {
     IsOver,
 }
 
-/// What a new call is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It tries: one request to the backend.
     Tries,
-    /// It joins the line of its locker, and sends no request itself.
     Joins {
         /// Whether no other call waits.
         is_first: bool,
     },
-    /// It finds the lock busy without a request: the backend has just confirmed that this locker holds it, or the
-    /// call would have to wait for others of its locker.
+    /// It is busy without a request: the backend has just confirmed that this locker holds the lock, or the call would
+    /// have to wait for others of its locker.
     IsBusy,
 }
 
 impl Table {
-    /// Adds the entry of a new call with this wait limit, and says whether the call tries, joins its line or is busy.
     pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Admission, EntryId) {
         let hash = self.hasher.hash_one(key);
         let mut part = self.part(hash);
@@ -123,7 +111,6 @@ impl Table {
         (admission, at)
     }
 
-    /// Makes the id of a new entry under the key of this line.
     pub(super) fn new_id(&self, line_key: &LineKey) -> EntryId {
         let hash = match line_key {
             LineKey::Lock(key) => self.hasher.hash_one(key),
@@ -134,7 +121,6 @@ impl Table {
         EntryId { hash, number: part.next_number }
     }
 
-    /// Changes the entries that this one is among.
     pub(super) fn change<R>(&self, at: EntryId, change: impl FnOnce(&mut Entries) -> R) -> R {
         let mut part = self.part(at.hash);
         match part.of_keys.entry(at.hash) {
@@ -164,7 +150,6 @@ impl Table {
         entries.into_iter().flat_map(|entries| entries.leases(key)).cloned().collect()
     }
 
-    /// Makes closures, each of which checks a lease of this lock that is held and renewed.
     pub(super) fn lookers(&self, key: &str, now: Moment) -> Vec<impl FnOnce() + use<>> {
         let hash = self.hasher.hash_one(key);
         let part = self.part(hash);
@@ -174,14 +159,12 @@ impl Table {
         renewed.filter_map(|held| held.schedule.as_ref().map(Schedule::looker)).collect()
     }
 
-    /// How many calls try for this lock now.
     #[cfg(test)]
     pub(super) fn trying(&self, key: &LockKey) -> usize {
         let hash = self.hasher.hash_one(key);
         self.part(hash).of_keys.get(&hash).map_or(0, |entries| entries.trying)
     }
 
-    /// Every lease, in any order, and whether it is renewed or checked some time.
     pub(super) fn all(&self) -> Vec<(EntryId, Lease, bool)> {
         let mut all = Vec::new();
         for part in &self.parts {
@@ -230,8 +213,7 @@ impl Entries {
         }
     }
 
-    /// Whether the first call of a line waits for a try of another call, and nothing is known of the lock. The
-    /// end of that try is notified.
+    /// Whether the first call of a line waits for a try of another call, whose end then notifies the line.
     pub(super) fn awaits_try(&mut self, line: &LineKey, now: Moment) -> bool {
         let awaits = self.trying > 0 && !self.is_held(line.key(), now);
         if awaits && self.awaited.is_none() {
@@ -240,12 +222,10 @@ impl Entries {
         awaits
     }
 
-    /// Whether this locker holds the lock, as far as it knows.
     fn is_held(&self, key: &LockKey, now: Moment) -> bool {
         self.leases(key).any(|lease| lease.is_holding(now))
     }
 
-    /// Removes the entry with this number from its role.
     pub(super) fn leave(&mut self, role: EntryRole, number: u64) -> Left {
         let mut left = Left::default();
         match role {
@@ -276,7 +256,7 @@ impl Entries {
         Some(self.others.swap_remove(at))
     }
 
-    /// Notes when the lease of this number is checked; returns the schedule if that lease is gone, or has one.
+    /// Stores the schedule of the lease of this number; returns it if that lease is gone, or has one.
     pub(super) fn attach(&mut self, number: u64, schedule: Schedule) -> Option<Schedule> {
         let mut held = self.held.iter_mut().chain(&mut self.others);
         match held.find(|held| held.number == number && held.schedule.is_none()) {
@@ -285,7 +265,6 @@ impl Entries {
         }
     }
 
-    /// Notes that the lease of this number is not renewed any more; returns the schedule.
     pub(super) fn detach(&mut self, number: u64) -> Option<Schedule> {
         let mut held = self.held.iter_mut().chain(&mut self.others);
         held.find(|held| held.number == number)?.schedule.take()
@@ -304,7 +283,6 @@ impl Entries {
     }
 }
 
-/// Passes the hash of a key on as it is.
 #[derive(Default)]
 struct Hashed(u64);
 

@@ -1,5 +1,3 @@
-//! The turn of a call.
-
 use std::mem;
 use std::sync::Arc;
 
@@ -27,7 +25,6 @@ impl Turn {
         Self { lines, granted, held, is_over: false }
     }
 
-    /// The lock that its call has.
     pub(crate) fn held(&self) -> &Arc<Attempt> {
         &self.held
     }
@@ -42,12 +39,10 @@ impl Turn {
         self.is_over
     }
 
-    /// The lock was lost.
     pub(crate) fn lose(self) {
         self.end(Line::lost);
     }
 
-    /// The background releases the lock.
     pub(crate) fn defer(self) {
         self.end(Line::deferred);
     }
@@ -92,7 +87,7 @@ impl Drop for Turn {
     }
 }
 
-/// The release of a turn; its line hears how it ended when this is dropped.
+/// The release of a turn; notifies its line when this is dropped.
 struct Releasing<'a> {
     lines: &'a Arc<Lines>,
     attempt: &'a Arc<Attempt>,

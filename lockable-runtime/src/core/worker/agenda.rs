@@ -7,8 +7,8 @@ use crate::core::process::clock::Moment;
 
 /// Entries under their keys, each due at some moment or at none. Knows no clock: moments are given.
 ///
-/// An entry that was taken stays, and is due again only when it is scheduled again; so nothing is
-/// done twice at the same time.
+/// An entry that was taken stays, and is due again only when it is scheduled again; so nothing is done twice at the
+/// same time.
 pub(crate) struct Agenda<K, T> {
     entries: HashMap<K, Scheduled<T>>,
     due: BTreeSet<(Moment, K)>,
@@ -20,7 +20,6 @@ struct Scheduled<T> {
 }
 
 impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
-    /// Adds an entry; returns the one that was there under this key.
     pub(crate) fn insert(&mut self, key: K, item: T, due: Option<Moment>) -> Option<T> {
         let former = self.remove(&key);
         self.due.extend(due.map(|due| (due, key.clone())));
@@ -54,7 +53,7 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.entries.values_mut().map(|entry| &mut entry.item)
     }
 
-    /// Makes an entry due at that moment, and at no other; an entry that is gone stays so.
+    /// Makes an entry due at that moment, and at no other; does nothing if it is gone.
     pub(crate) fn schedule(&mut self, key: &K, due: Moment) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         if let Some(former) = entry.due.replace(due) {
@@ -63,13 +62,13 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.due.insert((due, key.clone()));
     }
 
-    /// Makes an entry due at that moment at the latest, one as well that is being done.
+    /// Makes an entry due at that moment at the latest, also one that is being performed.
     pub(crate) fn schedule_by(&mut self, key: &K, due: Moment) {
         let former = self.entries.get(key).and_then(|entry| entry.due);
         self.schedule(key, former.map_or(due, |former| former.min(due)));
     }
 
-    /// As [`schedule_by`](Self::schedule_by), but for all entries that `choose` accepts.
+    /// As [`schedule_by`](Self::schedule_by), for all entries that `choose` accepts.
     pub(crate) fn schedule_where(&mut self, due: Moment, choose: impl Fn(&mut T) -> bool) {
         for entry in self.entries.values_mut() {
             if choose(&mut entry.item) {
@@ -80,7 +79,6 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.due = dues.collect();
     }
 
-    /// Takes at most `limit` of the entries that are due, the earliest first.
     pub(crate) fn take_due(&mut self, now: Moment, limit: usize) -> Vec<K> {
         let mut taken = Vec::new();
         while taken.len() < limit
@@ -116,7 +114,6 @@ pub(crate) fn trim<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
     trim_to(map, SPARE);
 }
 
-/// As [`trim`], but keeps `spare` as the spare capacity of this map.
 pub(crate) fn trim_to<K, V, S>(map: &mut HashMap<K, V, S>, spare: usize)
 where
     K: Eq + Hash,
@@ -127,7 +124,6 @@ where
     }
 }
 
-/// Spare capacity for the next few entries.
 const SPARE: usize = 64;
 
 #[cfg(test)]
@@ -144,7 +140,6 @@ mod tests {
         Moment::from_nanos(nanos)
     }
 
-    /// What can be done, on few keys and at few moments, so that they meet.
     #[derive(Clone, Debug)]
     enum Step {
         Insert(u8, Option<u64>),
@@ -168,7 +163,6 @@ mod tests {
         ]
     }
 
-    /// The entries of an agenda, without any order of their own.
     type Plain = BTreeMap<u8, Option<u64>>;
 
     fn take_due(plain: &mut Plain, now: u64, limit: usize) -> Vec<u8> {

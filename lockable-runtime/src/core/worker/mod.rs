@@ -16,24 +16,21 @@ use self::agenda::Agenda;
 
 pub(crate) mod agenda;
 
-/// An agenda that callers change and one task works off.
 pub(crate) struct Worklist<K, T> {
     context: Arc<BackendContext>,
     state: Mutex<WorkerState<K, T>>,
     /// Notified when the task has to look earlier than it meant to.
     earlier: Notify,
-    /// How many entries are [being performed](InFlight).
     in_flight: AtomicUsize,
 }
 
 struct WorkerState<K, T> {
     agenda: Agenda<K, T>,
-    /// When the task that works it off looks again, whatever happens; none when there is no task.
-    /// Written under the lock, so none is missing and none is too many.
+    /// When the task that works it off looks again, whatever happens; `None` if there is no task. Written under the
+    /// mutex, so there is always one task.
     attended: Option<Moment>,
 }
 
-/// What the task does next.
 enum TaskStep<K> {
     Perform(Vec<K>),
     Wait(Duration),
@@ -50,15 +47,12 @@ pub(crate) trait Agent: Send + Sync + Sized + 'static {
     /// Spawns the task on the runtime that works for this agent.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
 
-    /// Starts what is due, without waiting for its end.
     fn perform(self: &Arc<Self>, due: Vec<Self::Key>);
 
-    /// How many entries may be started now.
     fn capacity(&self) -> usize {
         MAX_IN_FLIGHT.saturating_sub(self.worklist().in_flight.load(Ordering::Acquire))
     }
 
-    /// Changes the agenda, and starts the task that works it off where there is none.
     fn change<R>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut Agenda<Self::Key, Self::Item>) -> R,
@@ -100,7 +94,7 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
         Self { context: Arc::clone(context), state, earlier, in_flight }
     }
 
-    /// Changes the agenda; says whether the caller has to start [`attend`].
+    /// Changes the agenda; returns whether the caller has to start [`attend`].
     #[must_use = "a task may have to be started"]
     fn change<R>(&self, change: impl FnOnce(&mut Agenda<K, T>) -> R) -> (R, bool) {
         let mut state = self.state.lock();
@@ -185,7 +179,6 @@ impl<A: Agent> Drop for Attendance<A> {
     }
 }
 
-/// At most this many entries of one agent are performed at the same time.
 const MAX_IN_FLIGHT: usize = 256;
 
 #[cfg(test)]

@@ -1,5 +1,3 @@
-//! A task attends to what is due, as long as there is any, and one at a time.
-
 use std::pin::pin;
 use std::task::{Context, Waker};
 
@@ -45,7 +43,6 @@ fn a_list_with_nothing_due_needs_no_task() {
     assert!(add(3, Some(at(20))), "the task has ended");
 }
 
-/// Starts entries, and never ends them by itself.
 struct Starter {
     worklist: Worklist<u32, ()>,
     started: Mutex<Vec<(u32, InFlight<Self>)>>,
@@ -85,7 +82,6 @@ impl Agent for Starter {
     }
 }
 
-/// Until the task has done what it can at this moment.
 async fn settle() {
     for _ in 0..10 {
         tokio::task::yield_now().await;

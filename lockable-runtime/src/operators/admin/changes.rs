@@ -1,5 +1,3 @@
-//! Changes of one lock, as the server reports them.
-
 use tokio::sync::watch;
 
 /// The changes of a lock and its queue; made by `Admin::changes`.

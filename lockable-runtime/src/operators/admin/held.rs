@@ -1,5 +1,3 @@
-//! One line of a listing.
-
 use std::fmt;
 
 use crate::core::holder::Holder;
@@ -16,11 +14,9 @@ use crate::operators::contract::Seen;
 #[derive(Clone)]
 pub struct HeldLock {
     key: LockKey,
-    /// Where the name begins in the key.
     name_at: usize,
     holder: Holder,
     queued: usize,
-    /// Whether `{:?}` shows no key.
     is_redacted: bool,
     /// What the holder wrote; it is never shown.
     pub(super) owner: Option<LockValue>,
@@ -54,8 +50,8 @@ impl HeldLock {
 
     /// Returns the number of processes that wait in the lock's queue.
     ///
-    /// The server does not know how many calls of each wait. A process that has ended does not count. If the user may
-    /// not ask the server who [listens](super::Waiter::is_listening), all entries count, for as long as the queue is kept.
+    /// How many calls of each wait is unknown. A process that has ended does not count, unless the user may not ask who
+    /// [listens](super::Waiter::is_listening).
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queued

@@ -36,14 +36,12 @@ pub struct Locks {
     state: ListingState,
     found: VecDeque<HeldLock>,
     scanned: u64,
-    /// The error of the last page.
     failed: Option<LockError>,
-    /// The hashes of the keys that were listed: a server may name a key more than once.
+    /// Hashes of the keys listed so far: a server may name a key more than once.
     listed: HashSet<u64>,
     hashes: RandomState,
 }
 
-/// How fast a listing goes.
 #[derive(Clone, Copy, Debug)]
 enum ListingPace {
     Gentle,
@@ -52,7 +50,7 @@ enum ListingPace {
 
 enum ListingState {
     Start,
-    /// Since then, a page is asked for.
+    /// The request for a page, and when it was sent.
     Asking(Reply<Page>, Moment),
     Pausing(Pin<Box<Sleep>>, Rest),
     Ready(Rest),
@@ -78,10 +76,8 @@ impl Locks {
 
     /// Lists only the locks whose names match a glob.
     ///
-    /// `*` is any text, `?` any character of one byte, and `[a-c]` one of these characters. `\` makes the character
-    /// behind it stand for itself. The name is the key without the prefix.
-    ///
-    /// The server still scans all its keys.
+    /// `*` is any text, `?` any character of one byte, and `[a-c]` one of these characters. `\` escapes the next
+    /// character. The server still scans all its keys.
     pub fn matching(mut self, glob: impl Into<String>) -> Self {
         self.glob = glob.into();
         self
@@ -107,7 +103,8 @@ impl Locks {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Returns about how many keys of any kind the listing has scanned so far; the servers have `Admin::count` of them.
+    /// Returns about how many keys of any kind the listing has scanned so far, of
+    /// [`Admin::count`](super::Admin::count).
     #[doc(hidden)]
     #[must_use]
     pub fn scanned(&self) -> u64 {
@@ -120,7 +117,6 @@ impl Locks {
         Ok(ListingState::Asking(page, self.context.backend.now()))
     }
 
-    /// Takes in a page that was asked for then.
     fn turn(&mut self, page: Page, asked: Moment) -> ListingState {
         self.failed = page.fault.map(Fault::into_error);
         self.scanned = self.scanned.saturating_add(page.scanned);
@@ -146,11 +142,11 @@ impl Locks {
     }
 }
 
-/// How many times as long as a page took is the pause behind it: so a listing takes a fifth of the server's time at
-/// most.
+/// The pause after a page is this many times as long as the page took, so a listing takes at most a fifth of the
+/// server's time.
 const PAUSE: u32 = 4;
 
-/// What has taken so long that more would be longer was no work of the server's.
+/// A page that takes longer than a quarter of this spends the rest in waiting, not in the server's work.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Stream for Locks {
@@ -210,7 +206,6 @@ mod tests {
     use super::*;
     use crate::Locker;
 
-    /// What follows a page that took so long, and that is not the last.
     async fn behind_a_page(mut listing: Locks, took: Duration) -> ListingState {
         let rest = || -> Reply<Page> { Box::pin(std::future::pending()) };
         let page = Page { seen: Vec::new(), scanned: 0, fault: None, rest: Some(Box::new(rest)) };

@@ -1,15 +1,13 @@
 //! The operators' side of locks: who holds which lock, who waits, and which processes there are.
 //!
-//! In the first minute of an incident the queries are: who has this lock, since when, who waits for it, and how
-//! can it be freed without two holders at work? An [`Admin`], which [`Locker::admin`](crate::Locker::admin)
-//! returns, answers them on every backend. The program `lockable` does the same from a shell. A service needs the
-//! feature `admin` only to act as an operator: without it, its locks are listed all the same, and its holders stop
-//! when an operator asks them to.
+//! [`Locker::admin`](crate::Locker::admin) returns an [`Admin`] on every backend. The program `lockable` does the same
+//! from a shell. A service without the feature `admin` is listed all the same, and its holders stop when an operator
+//! asks them to.
 //!
 //! # Rights
-//! An [`Admin`] opens connections of its own at its first use. Opening them writes nothing, so a user who may not
-//! lock can list locks, with a locker that was made by [`connect_lazy`](crate::LockerBuilder::connect_lazy).
-//! Replace the names and passwords by yours, `disLock:` by your prefix, and `lockable` by your namespace.
+//! An [`Admin`] opens its own connections at its first use, and writes nothing to do so. A user who may not lock can
+//! therefore list locks, with a locker from [`connect_lazy`](crate::LockerBuilder::connect_lazy). Replace the names and
+//! passwords by yours, `disLock:` by your prefix, and `lockable` by your namespace.
 //!
 #![doc = include_str!("../../../acl_operators.md")]
 //!
@@ -74,18 +72,17 @@ impl Admin {
     ///
     /// # Guarantees
     /// - A lock that is held from the first page to the last is listed, and no lock is listed twice.
-    /// - The listing uses only plain commands that take less than a millisecond each, and never `KEYS`. After each
-    ///   page it pauses for four times as long as the page took, so it takes at most a fifth of the server's time.
-    ///   On a server with a million keys it takes about ten seconds.
+    /// - Each command takes less than a millisecond; `KEYS` is never used. After each page the listing pauses for four
+    ///   times as long as the page took, at most a second, so it takes at most a fifth of the server's time: about ten
+    ///   seconds for a million keys.
     ///
     /// # What this does not guarantee
-    /// - Each entry is a snapshot from when its page was read. If the lock changes hands meanwhile, its holder and
-    ///   its remaining time may be of two holds.
-    /// - A lock that is acquired or released during the listing may be on it or not. So may a lock whose slot moves
-    ///   to another node of a cluster.
-    /// - Keys that no lock can have are omitted, and so are companion keys, such as those of queues.
-    /// - Of a value of 1 KiB or more, which is another library's, only the beginning is read. A forced release
-    ///   compares only that beginning.
+    /// - Each entry is a snapshot. If the lock changes hands while its page is read, its holder and its remaining time
+    ///   may be of two holds.
+    /// - A lock that is acquired or released during the listing, or whose slot moves to another node, may be missing.
+    /// - Companion keys, and keys that no lock can have, are omitted.
+    /// - Of a value of 1 KiB or more, which is another library's, only the beginning is read. A forced release compares
+    ///   only that beginning.
     ///
     /// # Errors
     /// Each item may be an error; see [`Locks::next`].
@@ -116,14 +113,13 @@ impl Admin {
 
     /// Returns the lock of this key with its holder, as a listing shows it; `None` when it has no holder.
     ///
-    /// It needs fewer rights than [`Locker::inspect`](crate::Locker::inspect), and returns a
-    /// [kind](crate::HolderKind) for data that is no lock. It reads the whole value.
+    /// It needs fewer rights than [`Locker::inspect`](crate::Locker::inspect), and returns a [kind](crate::HolderKind)
+    /// for data that is no lock. It reads the whole value.
     ///
-    /// The permits of `export` are the locks `{export}#1`, `{export}#2` and so on. Their queue is one for all.
+    /// The permits of `export` are the locks `{export}#1`, `{export}#2` and so on. They share one queue.
     ///
     /// # What this does not guarantee
-    /// In a cluster it sends several commands. If the lock changes hands meanwhile, the holder and the remaining
-    /// time may be of two holds.
+    /// In a cluster, the holder and the remaining time may be of two holds if the lock changes hands meanwhile.
     ///
     /// # Errors
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply.
@@ -135,18 +131,7 @@ impl Admin {
     /// The call only reads, so dropping the future changes nothing.
     ///
     /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// let _guard = locker.lock("order:7").acquire().await?;
-    ///
-    /// let held = locker.admin().holder("order:7").await?.expect("it is held");
-    /// println!("{} since {:?}", held.holder().id(), held.holder().held_since());
-    /// assert!(locker.admin().holder("order:8").await?.is_none());
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
+    /// See [`processes`](Admin::processes).
     pub async fn holder(&self, key: impl AsRef<str>) -> Result<Option<HeldLock>, LockError> {
         let key = self.key(key.as_ref())?;
         let operations = operations(&self.context)?;
@@ -173,7 +158,7 @@ impl Admin {
     /// As [`holder`](Admin::holder).
     ///
     /// # Cancel safety
-    /// The call only reads, so dropping the future changes nothing.
+    /// As [`holder`](Admin::holder).
     ///
     /// # Examples
     /// ```
@@ -193,15 +178,16 @@ impl Admin {
         Ok(queued.iter().map(Waiter::of).collect())
     }
 
-    /// Returns what changes of this key's lock and its queue are reported by; `None` when the backend reports none.
+    /// Returns reports of changes of this key's lock and its queue, over a connection of its own; `None` when the
+    /// backend reports none.
     ///
-    /// That needs the rights `+client|tracking` and `+client|caching`. It opens a connection of its own.
+    /// It needs the rights `+client|tracking` and `+client|caching`.
     ///
     /// # Errors
     /// As [`holder`](Admin::holder).
     ///
     /// # Cancel safety
-    /// The call only reads, so dropping the future changes nothing.
+    /// As [`holder`](Admin::holder).
     #[doc(hidden)]
     pub async fn changes(&self, key: impl AsRef<str>) -> Result<Option<Changes>, LockError> {
         let key = self.key(key.as_ref())?;
@@ -212,8 +198,7 @@ impl Admin {
 
     /// Returns the processes that are connected and lock, sorted by service and host.
     ///
-    /// A process has a name at the server from its first connection to its last, so these processes run now. The
-    /// call costs locks nothing; it takes the server about 3 µs for each connection of any client.
+    /// These processes run now. The call takes the server about 3 µs for each connection of any client.
     ///
     /// # What this does not guarantee
     /// - In a cluster, only the nodes that reply are included.
@@ -221,13 +206,13 @@ impl Admin {
     /// - If a proxy shares connections among clients, a connection has the name of its last client.
     ///
     /// # Errors
-    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not list connections, or the service hides
-    ///   them. Listings of locks still work.
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not list connections, or the service hides them.
+    ///   Listings of locks still work.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply.
     /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
-    /// The call only reads, so dropping the future changes nothing.
+    /// As [`holder`](Admin::holder).
     ///
     /// # Examples
     /// Where the holder of a lock runs:
@@ -262,7 +247,7 @@ impl Admin {
     /// As [`processes`](Admin::processes).
     ///
     /// # Cancel safety
-    /// The call only reads, so dropping the future changes nothing.
+    /// As [`holder`](Admin::holder).
     #[doc(hidden)]
     pub async fn count(&self) -> Result<u64, LockError> {
         operations(&self.context)?.size().await.map_err(Fault::into_error)
@@ -270,15 +255,15 @@ impl Admin {
 
     /// Returns how far the server's clock is from that of this machine, in either direction; `None` in memory.
     ///
-    /// In a cluster it is the greatest difference of all primaries.
-    /// [`Holder::held_since`](crate::Holder::held_since) and [`Waiter::waiting_since`] come from the clocks of
-    /// other machines: if this difference is large, theirs may be too.
+    /// In a cluster it is the greatest difference of all primaries. If it is large,
+    /// [`Holder::held_since`](crate::Holder::held_since) and [`Waiter::waiting_since`] may be wrong, too: they come
+    /// from clocks of other machines.
     ///
     /// # Errors
     /// As [`processes`](Admin::processes).
     ///
     /// # Cancel safety
-    /// The call only reads, so dropping the future changes nothing.
+    /// As [`holder`](Admin::holder).
     #[doc(hidden)]
     pub async fn clock_difference(&self) -> Result<Option<Duration>, LockError> {
         operations(&self.context)?.clock_difference().await.map_err(Fault::into_error)

@@ -1,4 +1,4 @@
-//! Leaving a lock paused that is taken away, and coming first in its queue.
+//! Taking a lock away into a pause, and moving to the front of its queue.
 //!
 //! See "How does a pause keep a lock taken?" in DESIGN.md.
 
@@ -17,20 +17,19 @@ use crate::operators::contract::operations;
 
 impl Admin {
     /// Takes the lock away as [`force_release`](Admin::force_release) does, and leaves it
-    /// [paused](crate::HolderKind::Paused) for `length`: no other call has it meanwhile.
+    /// [paused](crate::HolderKind::Paused) for `length`, so that no call has it.
     ///
-    /// It is for data that cannot check fencing tokens: the old holder, which may be at work until it notices the loss,
-    /// has that time to stop. Its own deadline is at most its `expire` after its last renewal, so a `length` of that
-    /// and a little more is enough, unless its process is paused or its body cannot be dropped.
+    /// If the data cannot check fencing tokens, this gives the old holder time to notice the loss and stop. A `length`
+    /// a little above its `expire` is enough, unless its process is paused or its body cannot be dropped.
     ///
     /// # Guarantees
-    /// As [`force_release`](Admin::force_release): only this hold ends, in one step with the beginning of the pause. The
-    /// pause is that of [`LockGuard::into_pause`](crate::LockGuard::into_pause), and ends as that does.
+    /// As [`force_release`](Admin::force_release): only this hold ends, in one step with the start of the pause. The
+    /// pause ends as that of [`LockGuard::into_pause`](crate::LockGuard::into_pause) does.
     ///
     /// # Errors
     /// - As [`force_release`](Admin::force_release).
-    /// - [`InvalidOption`](LockErrorKind::InvalidOption) for a `length` under 10 ms or over 24 hours, and for a value of
-    ///   another library that is no text or has 1 KiB or more.
+    /// - [`InvalidOption`](LockErrorKind::InvalidOption) for a `length` under 10 ms or over 24 hours, and for a value
+    ///   of another library that is no text or has 1 KiB or more.
     ///
     /// # Cancel safety
     /// As [`force_release`](Admin::force_release).
@@ -86,7 +85,7 @@ impl Admin {
         moved.map_err(|fault| fault.about(&key, &self.context.reporting))
     }
 
-    /// The lock has this owner token, and gets that of the pause.
+    /// Replaces the lock's owner token by that of the pause.
     pub(super) async fn leave_to(
         &self,
         pause: &Arc<Attempt>,

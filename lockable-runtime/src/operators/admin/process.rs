@@ -1,5 +1,3 @@
-//! The processes that are connected.
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -19,8 +17,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Returns the id with which the owner tokens of the process begin, as
-    /// [`Holder::process`](crate::Holder::process) and [`Waiter::process`](super::Waiter::process) do.
+    /// Returns the id of the process, as [`Holder::process`](crate::Holder::process) and
+    /// [`Waiter::process`](super::Waiter::process) return it.
     #[must_use]
     pub fn id(&self) -> ProcessId {
         self.name.process
@@ -44,9 +42,8 @@ impl Process {
         self.name.pid
     }
 
-    /// Returns the address from which the oldest of its connections came, as the server saw it; `None` in memory.
-    ///
-    /// Behind a proxy it is the proxy's address.
+    /// Returns the address of its oldest connection, as the server saw it: behind a proxy, the proxy's. `None` in
+    /// memory.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()
@@ -64,7 +61,6 @@ impl Process {
         self.connections
     }
 
-    /// One for each process, those of one service side by side.
     pub(super) fn all_of(clients: Vec<LockerConnection>) -> Vec<Self> {
         let mut processes = BTreeMap::<_, Self>::new();
         for LockerConnection { name, address, age } in clients {

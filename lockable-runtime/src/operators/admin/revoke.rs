@@ -23,25 +23,24 @@ impl Admin {
     ///
     /// Its body is dropped under the lock, then the lock is released to the next waiter. The holder's call returns
     /// [`is_revoked`](LockError::is_revoked) with this reason, and logs it in one line of at most 200 characters.
-    /// `grace` limits the wait for the release; 5 s suit most bodies. With zero, the request is sent without a wait.
+    /// `grace` limits the wait for the release; 5 s suit most bodies, and zero waits for nothing.
     ///
     /// # Guarantees
     /// - The request does not take the lock, so no two bodies overlap because of it.
-    /// - Only this hold is asked to stop. If the lock has changed hands since it was listed, no holder is.
+    /// - Only this hold is asked to stop: no holder is if the lock has changed hands since.
     ///
     /// # What this does not guarantee
-    /// - A request reaches only a process that listens: one that has held a lock with `renew` for a second, and
-    ///   whose server lets it subscribe. Otherwise the outcome is [`Revoked::NotListening`], after three seconds: a
-    ///   younger hold, or a process that has just lost its connection, listens by then. A lock without `renew` ends
-    ///   by itself.
-    /// - Nothing can stop a sync body, or code under a guard that is held by hand. It sees
-    ///   [`is_held`](crate::Lease::is_held) become false, and its lock is renewed until it ends.
-    /// - Calls of one process may pass a lock on under one owner token. For the server that is one hold, and the
-    ///   request stops the call that has the lock when the message arrives.
-    /// - A lock with `min_hold` stays taken until that is over, even if its holder has stopped.
+    /// - A request reaches only a process that listens: one that has held a lock with `renew` for a second, and may
+    ///   subscribe. Otherwise the outcome is [`Revoked::NotListening`], after three seconds, by which a younger hold or
+    ///   a lost connection is subscribed. A lock without `renew` ends by itself.
+    /// - Nothing can stop a sync body, or code under a guard. It sees [`is_held`](crate::Lease::is_held) become false,
+    ///   and its lock is renewed until it ends.
+    /// - If calls of one process pass a lock on under one owner token, the request stops the call that has it when the
+    ///   message arrives.
+    /// - A lock with `min_hold` stays taken until that is over.
     ///
-    /// A [ticket](crate::HolderKind::Ticket) is released at once: no process has the lock, so nothing overlaps. It
-    /// cannot be redeemed any more.
+    /// A [ticket](crate::HolderKind::Ticket) is released at once, because no process works under it, and cannot be
+    /// redeemed any more.
     ///
     /// # Errors
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply.
@@ -114,27 +113,25 @@ impl Admin {
 
     /// Takes the lock away from any kind of holder, and passes it on as a release does.
     ///
-    /// The holder gets a message. When that arrives, its body is stopped, with [`is_lost`](LockError::is_lost) and
-    /// the reason. This works for every kind of holder: a process that does not listen, a lock that is kept by
-    /// `min_hold`, one that is [done](crate::HolderKind::Done), and one of another library. Try [`revoke`](Admin::revoke) first.
+    /// A message stops the holder's body, with [`is_lost`](LockError::is_lost) and the reason. This also works for a
+    /// process that does not listen, and for a lock that is kept by `min_hold`, is [done](crate::HolderKind::Done), or
+    /// is of another library. Try [`revoke`](Admin::revoke) first.
     ///
     /// # Guarantees
-    /// The whole owner token is compared, in one step with the release. If the lock has changed hands since it was
-    /// listed, the new holder has it undisturbed: [`Forced::Changed`].
+    /// The owner token is compared in one step with the release. If the lock has changed hands since it was listed, the
+    /// new holder is undisturbed: [`Forced::Changed`].
     ///
     /// # What this does not guarantee
-    /// Two bodies may be at work at once. The next holder starts at once; the old one is stopped when the message
-    /// arrives, at its next renewal, or at its deadline, whichever is first. If it notices the loss before the
-    /// message arrives, its error has no reason. Only a resource that checks [fencing tokens](crate::FencingToken)
-    /// is safe from the overlap.
+    /// Two bodies may be at work at once: the next holder starts at once, and the old one stops when the message
+    /// arrives, at its next renewal, or at its deadline. Unless the message is first, its error has no reason. Only a
+    /// resource that checks [fencing tokens](crate::FencingToken) is safe from the overlap.
     ///
     /// # Errors
     /// - As [`revoke`](Admin::revoke).
     /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
     ///
     /// # Cancel safety
-    /// Once the future was polled, the lock may have been taken away. That also holds after an error of the
-    /// backend.
+    /// Once the future was polled, the lock may have been taken away. That also holds after an error of the backend.
     ///
     /// # Examples
     /// ```
@@ -160,7 +157,6 @@ impl Admin {
         self.force(held, &Reason::new(reason.as_ref()), None).await
     }
 
-    /// Takes the lock away, and passes it on; or leaves it to the pause.
     pub(super) async fn force(
         &self,
         held: &HeldLock,
@@ -189,7 +185,6 @@ impl Admin {
         Ok(if found == Release::Released { Forced::Released } else { Forced::Changed })
     }
 
-    /// Releases the lock of a ticket: no one is at work that could be asked.
     async fn free(&self, held: &HeldLock) -> Result<Revoked, LockError> {
         let start = self.context.backend.now();
         let Some(owner) = &held.owner else { return Ok(Revoked::Changed) };
@@ -235,13 +230,12 @@ impl Admin {
         sent.map_err(|fault| self.fault(held, fault))
     }
 
-    /// Looks up what is under the key now.
     async fn seen(&self, held: &HeldLock) -> Result<Option<Seen>, LockError> {
         let seen = operations(&self.context)?.look(held.key().clone()).await;
         seen.map_err(|fault| self.fault(held, fault))
     }
 
-    /// As [`seen`](Self::seen), but returns what is under the key only if that is still this hold.
+    /// Returns what is under the key if it is still this hold.
     async fn still_held(&self, held: &HeldLock) -> Result<Option<Seen>, LockError> {
         let is_same = |seen: &Seen| match (&held.owner, &seen.owner) {
             (Some(listed), Some(now)) => listed.is_of(now),
@@ -261,14 +255,13 @@ impl Admin {
     }
 }
 
-/// A holder listens a second after its grant, once it has connected for that, and about a second after its subscription
-/// has broken, as in a failover. Both take longer on a busy machine.
+/// A holder listens about a second after its grant, and a second after a broken subscription, as in a failover; longer
+/// on a busy machine.
 const LISTENS_WITHIN: Duration = Duration::from_secs(3);
 
-/// The pause between two looks at the owner grows from this.
+/// The pauses between two checks of the owner double from this, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
-/// It doubles with each look, up to this.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 /// The outcome of a request to a holder.
@@ -284,9 +277,8 @@ pub enum Revoked {
     },
     /// The request was sent, as far as is known, and the holder still has the lock.
     ///
-    /// Its body does not check for a request, or waits in code that cannot be dropped. Or the locker of this lock
-    /// does not listen: another locker of its process does, or the server is a cluster, where no node knows all
-    /// listeners.
+    /// Its body cannot be dropped, or checks for no request. Or its locker does not listen, but another locker of its
+    /// process does, or the server is a cluster, where no node knows all listeners.
     NotReleased {
         /// The time for which the release was awaited.
         waited: Duration,
@@ -294,7 +286,7 @@ pub enum Revoked {
     /// No request was possible, because no process listens.
     ///
     /// The lock has no `renew`, is kept by `min_hold`, or is one of another library. Or its process has ended, has
-    /// another namespace, or is not subscribed at the moment. Or the grace was over before it listened.
+    /// another namespace, or did not subscribe within the grace.
     NotListening {
         /// The time after which the lock ends unless it is renewed; `None` if it has no end.
         remaining: Option<Duration>,
@@ -313,7 +305,6 @@ pub enum Forced {
     Changed,
 }
 
-/// Whether a holder is of this library, and may listen.
 fn has_process(owner: &str) -> bool {
     let acquired = TokenParts::parse(owner);
     acquired.is_some_and(|acquired| acquired.mark.is_none())
@@ -349,7 +340,6 @@ mod tests {
         assert!(has_process(token) && !has_process(&marked("~")) && !has_process("another"));
     }
 
-    /// Goal: a holder whose process is gone is not waited for as long as one that listens.
     #[tokio::test(start_paused = true)]
     async fn a_process_that_does_not_listen_is_waited_for_three_seconds() {
         let context = Arc::new(BackendContext::in_memory());

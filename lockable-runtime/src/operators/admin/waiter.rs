@@ -1,5 +1,3 @@
-//! One entry of a queue.
-
 use std::time::SystemTime;
 
 use crate::core::types::id::ProcessId;
@@ -38,10 +36,10 @@ impl Waiter {
         self.request_id.as_deref()
     }
 
-    /// Returns whether a wake-up would reach it; `None` when the server does not allow that check.
+    /// Returns whether a wake-up would reach it; `None` when that is unknown.
     ///
-    /// It is `false` for a process that has ended, or whose subscription is broken at the moment. A hand-off skips
-    /// such an entry.
+    /// It is `false` for a process that has ended, or whose subscription is broken at the moment. A hand-off skips such
+    /// an entry.
     #[must_use]
     pub fn is_listening(&self) -> Option<bool> {
         self.is_listening

@@ -1,5 +1,4 @@
-//! The result of a check: [`Locker::check`](crate::Locker::check) returns a [`Report`] of findings, each with
-//! advice.
+//! The result of a check: [`Locker::check`](crate::Locker::check) returns a [`Report`] of findings, each with advice.
 //!
 //! # Examples
 //! Log the report at start-up, and do not start if locks cannot work:
@@ -19,8 +18,8 @@
 //! ```
 //!
 //! # As JSON
-//! With the feature `serde` a report can be serialized, for pipelines and dashboards. The names of the fields, the
-//! severities and the codes stay as they are; new fields and codes may be added.
+//! With the feature `serde` a report can be serialized, for pipelines and dashboards. The names stay as they are;
+//! fields and codes may be added.
 //!
 //! | field | value |
 //! |---|---|
@@ -29,9 +28,9 @@
 //! | `backend` | where the locks are, without credentials |
 //! | `prefix` | the start of the locker's keys |
 //! | `namespace` | the start of the names of its queues and channels |
-//! | `server` | the name and version that the server, or in a cluster its primaries, report; or `null` |
-//! | `address` | the address of the primary that Sentinels name, or `null` |
-//! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null`; in a cluster the greatest difference of all primaries |
+//! | `server` | [`Report::server`], or `null` |
+//! | `address` | [`Report::address`], or `null` |
+//! | `clock_difference_ms` | [`Report::clock_difference`] in whole milliseconds, or `null` |
 //! | `findings` | the findings, the worst first, each with `severity`, `code`, `subject` and `address` (each may be `null`), `message` and `advice` |
 //!
 //! ```
@@ -58,14 +57,13 @@ pub use crate::findings::{Code, Finding, Severity};
 
 /// The findings of a check, the worst first.
 ///
-/// [`Display`](fmt::Display) writes several lines for a log, with the verdict in the first. Nothing in it is
-/// secret: the URL is shown without its password.
+/// [`Display`](fmt::Display) writes several lines for a log, with the verdict in the first. It shows no secret: the URL
+/// is without its password.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub(crate) backend: String,
     pub(crate) prefix: String,
     pub(crate) namespace: String,
-    /// What the server calls itself.
     pub(crate) server: Option<String>,
     /// Where that server is, if the URL leaves it open.
     pub(crate) address: Option<String>,
@@ -100,19 +98,16 @@ impl Report {
         }
     }
 
-    /// Returns this report as that of a locker with this prefix and namespace.
     pub(crate) fn of(mut self, prefix: &str, namespace: &str) -> Self {
         (self.prefix, self.namespace) = (prefix.to_owned(), namespace.to_owned());
         self
     }
 
-    /// Puts findings behind those that are as bad.
     pub(crate) fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
         self.findings.extend(findings);
         self.findings.sort_by_key(|finding| Reverse(finding.severity));
     }
 
-    /// Puts the findings of another report in, each with that address.
     pub(crate) fn take_in(&mut self, other: Self, address: &str) {
         self.add(other.findings.into_iter().map(|finding| finding.at(address)));
     }
@@ -141,8 +136,8 @@ impl Report {
         self.findings.iter()
     }
 
-    /// Returns the same report with the advice that this function returns: that of a program whose users do not call
-    /// the methods of [`LockerBuilder`](crate::LockerBuilder). Where it returns `None`, the advice stays.
+    /// Replaces the advice, for a program whose users do not call [`LockerBuilder`](crate::LockerBuilder). Where
+    /// `words` returns `None`, the advice stays.
     ///
     /// # Examples
     /// ```

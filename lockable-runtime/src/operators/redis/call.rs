@@ -9,7 +9,7 @@ use crate::redis::topology::server::Server;
 use crate::redis::wire::command::pipeline;
 use crate::redis::wire::connection::Connection;
 
-/// Sends the commands in one go. A connection that gives no answer in time is not used again.
+/// Sends the commands in one go. A connection that does not reply in time is retired.
 pub(super) async fn call(
     connection: &Connection,
     commands: impl IntoIterator<Item = Cmd>,
@@ -18,18 +18,15 @@ pub(super) async fn call(
     replies.inspect_err(|_| connection.retire())
 }
 
-/// Sends a server one command.
 pub(super) async fn request(server: &Server, command: &Cmd) -> Result<Value, Fault> {
     let connection = server.readers().ready().await?;
     call(&connection, [command.clone()]).await.map(first)
 }
 
-/// An error that the server answered.
 pub(super) fn fault(opener: &Opener, error: &RedisError) -> Fault {
     fault::About::Looking(opener.channels).fault(&opener.server, error)
 }
 
-/// The reply to the only command.
 pub(super) fn first(replies: Vec<Value>) -> Value {
     replies.into_iter().next().unwrap_or(Value::Nil)
 }

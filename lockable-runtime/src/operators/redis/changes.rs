@@ -1,6 +1,6 @@
 //! What a server reports of one lock and its queue, by client tracking.
 //!
-//! See "What does a watch cost the server?" in DESIGN.md.
+//! See "How does a listing or a watch spare the server (`SCAN`)?" in DESIGN.md.
 
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -20,7 +20,6 @@ use crate::redis::route::Router;
 use crate::redis::wire::connection::Connection;
 use crate::redis::wire::tracking;
 
-/// Opens a connection on which the server reports the changes of a lock.
 pub(super) async fn changes(
     router: &Router,
     key: LockKey,
@@ -49,7 +48,7 @@ pub(super) async fn changes(
     outcome.await.unwrap_or(Ok(None))
 }
 
-/// A connection, and what is read on it again after each change: a server reports the first one after a read.
+/// A connection, and what is read on it again after each change: a server reports only the first change after a read.
 struct Tracked {
     connection: Connection,
     reads: Vec<Cmd>,
@@ -68,12 +67,10 @@ impl Tracked {
         Ok(is_on.then_some(tracked))
     }
 
-    /// Whether both keys are tracked from now on.
     async fn read(&self) -> Result<bool, Fault> {
         Ok(is_done(call(&self.connection, self.reads.iter().cloned()).await?))
     }
 
-    /// Reports changes until the connection ends, or no one receives them.
     async fn report(&self, opener: &Opener, changed: &Changed, reports: &watch::Sender<()>) {
         while self.connection.unless_abandoned(self.hears(changed, reports)).await == Some(true) {
             // A lock that changes hands all the time is not read as often.
@@ -85,7 +82,6 @@ impl Tracked {
         }
     }
 
-    /// Waits for a change; `false` at the end.
     async fn hears(&self, changed: &Changed, reports: &watch::Sender<()>) -> bool {
         let heard = async {
             changed.0.notified().await;

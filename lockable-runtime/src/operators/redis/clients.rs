@@ -1,5 +1,3 @@
-//! Which processes have connections, and how many keys there are.
-
 use std::time::{Duration, SystemTime};
 
 use ::redis::{Cmd, FromRedisValue, RedisError, Value};
@@ -30,7 +28,6 @@ pub(super) async fn clients(router: &Router) -> Result<Vec<LockerConnection>, Fa
     Ok(lists.await?.concat())
 }
 
-/// How many keys there are at all primaries that answer.
 pub(super) async fn size(router: &Router) -> Result<u64, Fault> {
     let sizes = each(router, async |server| {
         let reply = request(server, Cmd::new().arg("DBSIZE")).await?;
@@ -39,7 +36,7 @@ pub(super) async fn size(router: &Router) -> Result<u64, Fault> {
     Ok(sizes.await?.into_iter().fold(0, u64::saturating_add))
 }
 
-/// What the primaries answer. One that gives no answer hides nothing of the others.
+/// What the primaries reply. A silent one does not hide the others.
 async fn each<T>(
     router: &Router,
     asked: impl AsyncFn(&Server) -> Result<T, Fault>,
@@ -70,7 +67,7 @@ pub(super) async fn clock_difference(router: &Router) -> Result<Duration, Fault>
     Ok(greatest)
 }
 
-/// A reply that is a text for people, which has a type of its own in RESP3.
+/// A verbatim text, which has its own type in RESP3.
 fn text(reply: Value) -> Result<String, RedisError> {
     match reply.extract_error()? {
         Value::VerbatimString { text, .. } => Ok(text),

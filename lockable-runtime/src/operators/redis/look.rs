@@ -1,5 +1,3 @@
-//! What is under single keys.
-
 use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue, RedisError, Value};
@@ -15,7 +13,6 @@ use crate::redis::fault;
 use crate::redis::route::Router;
 use crate::redis::wire::command::unexpected;
 
-/// What is under a key, wherever that is.
 pub(super) async fn look(router: &Router, key: LockKey) -> Result<Option<Seen>, Fault> {
     let commands = commands(&router.topology.opener.namespace, &key, Extent::Whole);
     let mut looks = 0;
@@ -30,7 +27,7 @@ pub(super) async fn look(router: &Router, key: LockKey) -> Result<Option<Seen>, 
     }
 }
 
-/// Whether the lock seems to have been acquired while the commands ran: at the first there was no value.
+/// Whether the lock seems to have been acquired between the commands: the first found no value.
 pub(super) fn is_between(found: Option<&Seen>) -> bool {
     found.and_then(|seen| seen.owner.as_ref()).is_some_and(LockValue::is_empty)
 }
@@ -44,7 +41,6 @@ pub(super) fn redirect(replies: &[Value]) -> Option<RedisError> {
     errors.into_iter().find(fault::is_redirect)
 }
 
-/// How much of a value is read.
 #[derive(Clone, Copy)]
 pub(super) enum Extent {
     Whole,
@@ -52,7 +48,6 @@ pub(super) enum Extent {
     Beginning,
 }
 
-/// The commands that [`seen`] reads the replies of.
 pub(super) fn commands(namespace: &Namespace, key: &LockKey, extent: Extent) -> [Cmd; 3] {
     let mut value = Cmd::new();
     value.arg("GETRANGE").arg(key.as_str()).arg(0);
@@ -65,7 +60,6 @@ pub(super) fn commands(namespace: &Namespace, key: &LockKey, extent: Extent) -> 
     [value, rest, queued]
 }
 
-/// What three replies say of a key.
 pub(super) fn seen(
     key: LockKey,
     replies: &mut impl Iterator<Item = Value>,
@@ -91,10 +85,9 @@ pub(super) fn seen(
     Ok(Some(Seen { key, owner, remaining, queued }))
 }
 
-/// How often a key is looked at that seems to have no value: the value of another library's lock may be empty.
+/// How often a key without a value is read again: the value of another library's lock may be empty.
 const MAX_LOOKS: u32 = 10;
 
-/// What `PTTL` says of a key that is not there.
 const GONE: i64 = -2;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What operators ask Redis for: plain commands, of which each is short.
+//! The operators' requests to Redis: short plain commands.
 //!
-//! See "How does `SCAN` list a million locks without blocking Redis?" in DESIGN.md.
+//! See "How does a listing or a watch spare the server (`SCAN`)?" in DESIGN.md.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ impl Operations for Redis {
         revoking::force(self, key, owner)
     }
 
-    /// On the background runtime, so that it cleans up also when its caller is dropped.
+    /// Runs on the background runtime, so that it cleans up even if its caller is dropped.
     fn check(&self, prefix: &str, role: Role) -> Checkup {
         let this = self.clone();
         let check = check::check(Arc::clone(self.topology()), prefix.to_owned(), role);

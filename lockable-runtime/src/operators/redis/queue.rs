@@ -1,5 +1,3 @@
-//! Who waits for a lock.
-
 use std::collections::{BTreeSet, HashMap};
 
 use ::redis::{Cmd, FromRedisValue, RedisError, Value};
@@ -15,7 +13,6 @@ use crate::redis::connect::opener::Opener;
 use crate::redis::route::Router;
 use crate::redis::wire::connection::Connection;
 
-/// The entries of a lock's queue, the next one first.
 pub(super) async fn queue(router: &Router, key: &LockKey) -> Result<Vec<Queued>, Fault> {
     let entries = QueueEntries::new(Slot::of(key), &entries(router, key).await?);
     let counts = if entries.origins.is_empty() {
@@ -27,7 +24,7 @@ pub(super) async fn queue(router: &Router, key: &LockKey) -> Result<Vec<Queued>,
     Ok(entries.queued(counts))
 }
 
-/// Leaves out of the numbers of waiters those who listen no more, as far as this server says who listens.
+/// Subtracts waiters that no longer listen, as far as this server knows.
 pub(super) async fn count_waiting(
     connection: &Connection,
     opener: &Opener,
@@ -52,7 +49,6 @@ pub(super) async fn count_waiting(
     Ok(())
 }
 
-/// The owners of a queue's entries, and for whom they are.
 struct QueueEntries {
     slot: Slot,
     owners: Vec<String>,
@@ -66,7 +62,6 @@ impl QueueEntries {
         Self { slot, origins: origins.collect(), owners }
     }
 
-    /// Asks who listens for a grant.
     fn numsub(&self, opener: &Opener) -> Cmd {
         let mut numsub = Cmd::new();
         numsub.arg("PUBSUB").arg(opener.channels.count());
@@ -105,10 +100,10 @@ fn read(reply: Value) -> Result<Vec<Vec<u8>>, RedisError> {
     Ok(Vec::from_redis_value(reply.extract_error()?)?)
 }
 
-/// Moves the entries of this process to the front; says whether there are any.
+/// Moves the entries of this process to the front; returns whether there are any.
 ///
-/// Each is added in front before it is removed at the end, so that it is never missing. One that is granted in between is
-/// there no more, and what was added is removed.
+/// Each is added at the front before it is removed at its old place, so it is never missing. If it is granted in
+/// between, the added one is removed.
 pub(super) async fn advance(
     router: &Router,
     key: &LockKey,
@@ -132,7 +127,7 @@ pub(super) async fn advance(
     failed.map_or(Ok(true), |error| Err(fault(opener, &error)))
 }
 
-/// An entry is for how many milliseconds it is granted, and its owner token.
+/// An entry is a number of milliseconds, for which it is granted, and an owner token.
 fn owner_of(entry: &[u8]) -> String {
     let entry = String::from_utf8_lossy(entry);
     entry.split_once(' ').map_or_else(|| entry.to_string(), |(_, owner)| owner.to_owned())

@@ -18,7 +18,6 @@ use crate::redis::wire::connection::Connection;
 use crate::redis::wire::meaning::Failed;
 use crate::redis::wire::script;
 
-/// Sends a message to the process that has the lock.
 pub(super) async fn send(redis: Redis, revocation: Revocation) -> Result<Audience, Fault> {
     let Some(acquired) = TokenParts::parse(&revocation.owner) else {
         return Ok(Audience::Silence);
@@ -35,7 +34,6 @@ pub(super) async fn send(redis: Redis, revocation: Revocation) -> Result<Audienc
     })
 }
 
-/// Ends the hold under a key whose owner is exactly this value.
 pub(super) fn force(redis: &Redis, key: LockKey, owner: Vec<u8>) -> Reply<Release> {
     let attempt = |owner| Attempt::forced(key, Ttl::MIN, OwnerToken::received(owner));
     match str::from_utf8(&owner) {
@@ -48,7 +46,7 @@ pub(super) fn force(redis: &Redis, key: LockKey, owner: Vec<u8>) -> Reply<Releas
     }
 }
 
-/// A listing has read no more than the beginning of the value.
+/// For a value of which a listing has read only the beginning.
 async fn force_long(redis: Redis, of: Attempt, beginning: Vec<u8>) -> Result<Release, Fault> {
     match redis.router.run(of.slot, &ReadValue(&of.key)).await?.found {
         Some(whole) if whole.starts_with(&beginning) => force_bytes(redis, of, whole).await,
@@ -63,7 +61,7 @@ async fn force_bytes(redis: Redis, of: Attempt, owner: Vec<u8>) -> Result<Releas
     sure(found, &before, redis.name())
 }
 
-/// A message to a process; what is found is how many have received it.
+/// A message to a process; finds how many have received it.
 struct Publish<'a> {
     channel: &'a str,
     text: &'a str,
@@ -83,7 +81,6 @@ impl Request for Publish<'_> {
     }
 }
 
-/// The whole value of a key.
 struct ReadValue<'a>(&'a LockKey);
 
 impl Request for ReadValue<'_> {

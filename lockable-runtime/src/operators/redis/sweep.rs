@@ -19,44 +19,40 @@ use crate::redis::route::Router;
 use crate::redis::topology::server::Server;
 use crate::redis::wire::connection::Connection;
 
-/// How many keys the server goes through for one page: about 200 µs.
+/// How many keys the server scans for one page: about 200 µs.
 const COUNT: u64 = 250;
 
 /// The number of keys that are read at once, which takes the server about 100 µs.
 const READ: usize = 64;
 
-/// How often a server is gone through from the start, because its connection broke: a cursor is good for one run
-/// of one server.
+/// How often the scan of a server starts again because its connection broke: a cursor is good for one run of one
+/// server.
 const RESTARTS: u32 = 3;
 
-/// Limits how often a server is tried that has not answered yet: each try takes as long as a connection may.
+/// How often a server is tried that has not replied yet: each try may take as long as opening a connection.
 const TRIES: u32 = 2;
 
-/// How often the nodes of slots that have moved meanwhile are gone through again.
+/// How often nodes are scanned again whose slots have moved meanwhile.
 const ROUNDS: u32 = 3;
 
-/// A listing under way.
 struct Sweep {
     router: Router,
     selection: Selection,
-    /// What is to be gone through; the last one is under way.
+    /// The servers to scan; the last one is under way.
     servers: Vec<Arc<Server>>,
     at: Option<SweepPosition>,
-    /// Whether the server under way has answered.
     has_answered: bool,
     restarts: u32,
     rounds: u32,
-    /// What has moved since then may have been missed.
+    /// A slot that has moved since then may have been missed.
     since: Moment,
 }
 
-/// How far the server under way is gone through.
 struct SweepPosition {
     connection: Arc<Connection>,
     cursor: u64,
 }
 
-/// The first page.
 pub(super) async fn begin(router: Router, selection: Selection) -> Result<Page, Fault> {
     let since = boot_time();
     let servers = router.topology.servers().await?;
@@ -89,7 +85,7 @@ impl Sweep {
         }
     }
 
-    /// What is on the next page of this server; no place is left where that was the last one.
+    /// The locks on the next page of this server; sets no position after the last page.
     async fn scan(&mut self, server: &Server) -> Result<Vec<Seen>, Fault> {
         let SweepPosition { connection, cursor } = match self.at.take() {
             Some(at) if at.connection.is_retired() => {
@@ -108,7 +104,6 @@ impl Sweep {
         Ok(seen)
     }
 
-    /// The keys of locks on the next page, and where the one behind it begins.
     async fn keys(
         &self,
         connection: &Connection,
@@ -131,7 +126,6 @@ impl Sweep {
         LockKey::new(key).ok()
     }
 
-    /// What is under these keys, which the server has just named.
     async fn read(&self, connection: &Connection, keys: &[LockKey]) -> Result<Vec<Seen>, Fault> {
         let namespace = &connection.names.namespace;
         let commands =
@@ -155,7 +149,7 @@ impl Sweep {
         Ok(seen)
     }
 
-    /// An error that the server answered, after which it may have to be left.
+    /// An error that the server answered, which may mean that it is left.
     fn fault(&self, connection: &Connection, error: &RedisError) -> Fault {
         if fault::is_missing_right(error) {
             return call::fault(&self.router.topology.opener, error);
@@ -163,7 +157,7 @@ impl Sweep {
         connection.fault(error)
     }
 
-    /// The server is gone through, or cannot be.
+    /// Continues with the next server, or with those to which slots have moved.
     async fn next_server(&mut self) -> Result<(), Fault> {
         self.servers.pop();
         (self.at, self.has_answered, self.restarts) = (None, false, 0);
@@ -176,8 +170,8 @@ impl Sweep {
         Ok(())
     }
 
-    /// A broken connection is made again, and a node without slots is left. Else the others are listed without this
-    /// one.
+    /// Connects again after a break; otherwise lists the other servers without this one. A node that has lost its slots
+    /// is no fault.
     async fn failed(mut self, fault: Fault, server: &Server, hangs: bool) -> Result<Page, Fault> {
         self.at = None;
         let may_pass = fault.kind == LockErrorKind::Unavailable && !hangs;
@@ -192,7 +186,7 @@ impl Sweep {
         Ok(Page { fault, ..self.rest() })
     }
 
-    /// An empty page, with those behind it.
+    /// An empty page, followed by the remaining ones.
     fn rest(self) -> Page {
         let rest: Option<Rest> = if self.servers.is_empty() {
             None

@@ -20,8 +20,8 @@ use crate::redis::wire::script::{self, FenceCount, ScriptCall};
 
 /// Acquires in one round trip; the first reply decides.
 ///
-/// The fencing token is sound because an answer before the lease's deadline means that the counter
-/// went up while this attempt held the lock.
+/// The fencing token is sound: an answer before the lease's deadline means that the counter went up while this attempt
+/// held the lock.
 pub(crate) async fn acquire(
     connection: &Arc<Connection>,
     attempt: &Attempt,
@@ -67,7 +67,6 @@ pub(crate) async fn acquire(
     Ok(granted_at(attempt, counted.token, number))
 }
 
-/// The first of the two commands: of one lock, or of any permit.
 fn take(connection: &Connection, attempt: &Attempt) -> Cmd {
     match Asker::of(attempt) {
         None => command::set_lock(attempt),
@@ -75,8 +74,7 @@ fn take(connection: &Connection, attempt: &Attempt) -> Cmd {
     }
 }
 
-/// Gives what is free to those in the queue who can be reached, and takes what is left. The attempt does not stay in the
-/// queue.
+/// Grants free permits to reachable waiters, and takes one that is left. The attempt does not stay in the queue.
 async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<AcquireReply, Failed> {
     let Some(asker) = Asker::of(attempt) else { return Ok(AcquireReply::Busy) };
     let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt);
@@ -91,7 +89,7 @@ async fn take_in_turn(connection: &Connection, attempt: &Attempt) -> Result<Acqu
     Ok(granted(attempt, fence, permit))
 }
 
-/// The token of a grant whose counter was lost, or was not counted up.
+/// The token of a grant whose counter was lost or not counted up.
 async fn seed_after(
     connection: &Connection,
     attempt: &Attempt,
@@ -102,7 +100,7 @@ async fn seed_after(
     Ok(seeded.map_or(AcquireReply::Busy, |token| granted_at(attempt, token, number)))
 }
 
-/// Which fence counters to seed together with the attempt's; none where the keys of a script have to be in one slot.
+/// The fence counters to seed together with the attempt's; none if a script's keys have to be in one slot.
 fn others(connection: &Connection, attempt: &Attempt) -> Vec<Slot> {
     if connection.is_sharded() {
         return Vec::new();
@@ -110,8 +108,7 @@ fn others(connection: &Connection, attempt: &Attempt) -> Vec<Slot> {
     connection.fences.others(attempt.slot, attempt.ttl)
 }
 
-/// Whether a seed has failed that is to be repeated without the others, and remembers that: what the server refuses to
-/// do for several counters, it may do for one.
+/// Whether to seed again without the others, and remembers that: the server may refuse several counters but accept one.
 fn is_refused(connection: &Connection, others: &[Slot], counted: &RedisResult<FenceCount>) -> bool {
     let refused = |error: &&RedisError| !others.is_empty() && !script::is_unknown_script(error);
     let Some(error) = counted.as_ref().err().filter(refused) else { return false };
@@ -120,7 +117,7 @@ fn is_refused(connection: &Connection, others: &[Slot], counted: &RedisResult<Fe
     true
 }
 
-/// Remembers what a request that was sent then has counted; returns whether the fence counter was lost.
+/// Notes what a request that was sent then has counted; returns whether the fence counter was lost.
 fn is_lost(
     fences: &FenceCounters,
     attempt: &Attempt,
@@ -143,7 +140,6 @@ fn is_lost(
     is_lost
 }
 
-/// What the two replies say; they themselves are larger than that.
 fn read(
     [taken, counted]: [Value; 2],
     attempt: &Attempt,
@@ -152,16 +148,14 @@ fn read(
     (Taken::from(&taken, attempt), script::counted(&counted, others))
 }
 
-/// What the first reply says.
 enum Taken {
     Granted {
-        /// The number of the permit; any number for one lock.
+        /// The number of the permit; arbitrary for one lock.
         number: u8,
     },
     Busy,
-    /// A `once` call ended well, and keeps the lock.
     Done,
-    /// A permit is free, and entries in the queue come before.
+    /// A permit is free, but the queue comes first.
     InTurn,
 }
 
@@ -186,13 +180,12 @@ fn granted_at(attempt: &Attempt, token: u64, number: u8) -> AcquireReply {
     granted(attempt, Reserved::single(token), permit(attempt, number))
 }
 
-/// A request that was sent again may have found what the first one took, so the first one counts.
+/// The permit of the first sending counts: a repeated one may have found it.
 fn granted(attempt: &Attempt, fence: Reserved, permit: Option<LockKey>) -> AcquireReply {
     let grant = Grant::answered(attempt, fence, attempt.sent_at().unwrap_or_default());
     AcquireReply::Granted(grant.of_permit(permit))
 }
 
-/// The permit of this number, where the attempt wants any.
 fn permit(attempt: &Attempt, number: u8) -> Option<LockKey> {
     Some(attempt.local_permit.as_ref()?.permits_key.member(number))
 }
@@ -202,9 +195,8 @@ fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> F
     connection.failed(error).map(words)
 }
 
-/// Seeds, in a request of its own, a fence counter that was lost, or that the first request did not
-/// count up. Returns the token of this grant, unless the lock was lost before that: others may have
-/// newer ones.
+/// Seeds, in its own request, a fence counter that was lost or not counted up. Returns the token of this grant, unless
+/// the lock was lost before: others may have newer tokens.
 ///
 /// See "What if a trusted fence counter was deleted?" in DESIGN.md.
 async fn seed_alone(connection: &Connection, attempt: &Attempt) -> Result<Option<u64>, Failed> {

@@ -1,4 +1,4 @@
-//! Confirmations by replicas: one `WAIT` for all locks that are to be confirmed while another one is under way.
+//! Confirmations by replicas: locks that arrive during one `WAIT` share the next.
 //!
 //! See "How does `replicas` confirm a lock (`WAIT`)?" in DESIGN.md.
 
@@ -18,16 +18,16 @@ use crate::redis::wire::script::{self, Found, ScriptCall};
 
 type Outcome = Result<Renewed, Failed>;
 
-/// At most this many locks are found by one script, during which the server does nothing else.
+/// The most locks that one script reads, during which the server does nothing else.
 const MAX_BATCH: usize = 256;
 
-/// Looks for the lock, and waits until enough replicas have it for as long as the renewal says, if it is held.
+/// Checks the lock, and if it is held, waits until enough replicas have it for as long as the renewal says.
 ///
-/// This connection has not written it, and may lead to another server than the one that did. So what is confirmed is
-/// what this server and its replicas have, whatever another one has.
+/// This connection did not write it, and may lead to another server. What is confirmed is what this server and its
+/// replicas have.
 ///
 /// # Cancel safety
-/// One that is dropped may still be sent; the others of its group are.
+/// A dropped confirmation may still be sent; the rest of its group is.
 pub(crate) async fn confirm(
     connection: &Arc<Connection>,
     renewal: &Renewal,
@@ -40,7 +40,7 @@ pub(crate) async fn confirm(
     answered.await.unwrap_or_else(|_| Err(connection.runtime_ended().into()))
 }
 
-/// As [`confirm`], but sends the request by itself, to a node to which the lock's slot only moves.
+/// As [`confirm`], but sends the request alone, to a node to which the lock's slot only moves.
 pub(crate) async fn confirm_moving(
     connection: &Connection,
     renewal: &Renewal,
@@ -54,14 +54,14 @@ pub(crate) async fn confirm_moving(
     outcomes(connection, 1, found, &counted).pop().unwrap_or(Ok(Renewed::Absent))
 }
 
-/// The task that sends what waits. Where the runtime ends before that, the channels of the requests close.
+/// The task that sends the waiting requests. If the runtime ends first, their channels close.
 struct Confirming {
     connection: Arc<Connection>,
     is_over: bool,
 }
 
 impl Confirming {
-    /// One group after the other: while the server waits for replicas, it answers nothing else on the connection.
+    /// One group after the other: during `WAIT` the server answers nothing else on the connection.
     async fn send_all(mut self) {
         loop {
             behind_others().await;
@@ -84,7 +84,6 @@ impl Drop for Confirming {
     }
 }
 
-/// Confirms a group, and sends each call its answer.
 async fn send(connection: &Connection, group: VecDeque<Unconfirmed>) {
     let open = group.into_iter().filter(|(_, answer)| !answer.is_closed());
     let (renewals, answers): (Vec<_>, Vec<_>) = open.unzip();
@@ -102,7 +101,6 @@ async fn send(connection: &Connection, group: VecDeque<Unconfirmed>) {
     }
 }
 
-/// The outcomes of all, in their order; an error is one of all of them.
 async fn confirm_all(connection: &Connection, renewals: &[Renewal]) -> Result<Vec<Outcome>, Fault> {
     let is_sharded = connection.is_sharded();
     let size = if is_sharded { 1 } else { MAX_BATCH };
@@ -123,12 +121,10 @@ async fn confirm_all(connection: &Connection, renewals: &[Renewal]) -> Result<Ve
     Ok(confirmed)
 }
 
-/// Whether enough replicas have what this connection has written.
 fn counted(connection: &Connection, reply: Option<Value>) -> Result<(), Failed> {
     connection.waited(&reply.unwrap_or(Value::Nil)).map_err(Failed::from)
 }
 
-/// What one script found, and what replicas have of that.
 fn outcomes(
     connection: &Connection,
     count: usize,

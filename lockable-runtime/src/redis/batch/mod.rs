@@ -1,5 +1,3 @@
-//! Releases and renewals of many locks in one command.
-
 pub(super) mod acquire;
 pub(super) mod confirmations;
 pub(super) mod releases;

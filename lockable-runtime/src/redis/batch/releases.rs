@@ -1,4 +1,4 @@
-//! Releases, which share a command where many are asked for at once.
+//! Releases: alone, or many in one command.
 //!
 //! See "When are acquisitions and releases batched?" in DESIGN.md.
 
@@ -13,11 +13,11 @@ use crate::redis::wire::script;
 
 /// Releases the attempt, alone or in a batch.
 ///
-/// A lock that one command can release is released by it, unless a waiter has marked it. A release that does more than
-/// free a lock is sent alone, and so is one that came from a queue.
+/// One command releases the lock if the server has one and no waiter has marked it. A release that does more than free
+/// a lock is sent alone, and so is one that came from a queue.
 ///
 /// # Cancel safety
-/// A release that is dropped may still be done; the others of its batch are.
+/// A dropped release may still be done; the rest of its batch is.
 pub(crate) async fn release(
     connection: &Arc<Connection>,
     attempt: &Arc<Attempt>,
@@ -36,7 +36,6 @@ pub(crate) async fn release(
     Box::pin(release_one(connection, attempt, None)).await.map(|(found, _)| found)
 }
 
-/// Releases the attempt, and queues another one in the same step, where there is one.
 pub(crate) async fn release_one(
     connection: &Connection,
     attempt: &Attempt,

@@ -1,4 +1,4 @@
-//! Renewals in one command, or one by one where the server refuses that.
+//! Renewals: in one command, or one by one if the server refuses that.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::redis::wire::tracking::{Reads, Shown};
 
 type Outcome = Result<Renewed, Failed>;
 
-/// Returns an outcome for each: what the server refuses for one lease fails no other. On a connection that hears
-/// of it, whatever others do with these locks from then on is heard of.
+/// Renews; returns an outcome for each: a lease that the server refuses fails no other. On a connection that tracks,
+/// later changes by others are reported.
 ///
 /// # Errors
 /// When the connection broke, or leads away from where these locks are now.
 ///
 /// # Cancel safety
-/// Renewals that are dropped may still be done.
+/// Dropped renewals may still be done.
 pub(crate) async fn renew(
     connection: &Connection,
     renewals: &[Renewal],
@@ -34,7 +34,7 @@ pub(crate) async fn renew(
     Ok(outcomes)
 }
 
-/// A look makes no lease longer: what it finds held stays as the renewal has found it.
+/// A check extends no lease: what it finds held stays as the renewal found it.
 fn find_gone(outcomes: &mut [Outcome], looked: Vec<Outcome>) {
     for (outcome, looked) in outcomes.iter_mut().zip(looked) {
         if matches!(looked, Ok(Renewed::Absent | Renewed::Taken)) {
@@ -47,7 +47,6 @@ fn look(renewal: &Renewal) -> Renewal {
     Renewal { ttl: None, attempt: Arc::clone(&renewal.attempt) }
 }
 
-/// Asks for all in one command, or for each where the server refuses that.
 async fn send(
     connection: &Connection,
     renewals: &[Renewal],
@@ -77,7 +76,6 @@ async fn send(
     Ok((each(connection, asked.into_iter().flat_map(only))?, shown))
 }
 
-/// Runs calls for this number of renewals each, and the commands that track their locks.
 async fn run(
     connection: &Connection,
     renewals: &[Renewal],
@@ -97,17 +95,14 @@ async fn run(
     Ok((asked, shown))
 }
 
-/// Which of the locks of a call were there.
 fn are_there(asked: &Asked) -> Vec<bool> {
     let is_there = |found: &Result<_, _>| matches!(found, Ok(Renewed::Held | Renewed::Taken));
     asked.as_ref().map_or(vec![false], |found| found.iter().map(is_there).collect())
 }
 
-/// What a call brought for each of its renewals.
 type Asked = Result<Found, RedisError>;
 
-/// Each outcome with its fault; where all failed because this connection leads to the wrong server, that
-/// is no outcome of theirs.
+/// Each outcome with its fault; an error if all failed because this connection leads to the wrong server.
 fn each(
     connection: &Connection,
     outcomes: impl IntoIterator<Item = Result<Renewed, RedisError>>,
@@ -139,7 +134,7 @@ mod tests {
         }
     }
 
-    /// The server counts the keys that are there, and not the holders.
+    /// The server counts keys, not holders.
     #[test]
     fn a_lock_of_another_holder_is_there() {
         let found = [Renewed::Held, Renewed::Taken, Renewed::Absent];

@@ -1,4 +1,4 @@
-//! Requests that go together where many are asked for at once.
+//! Requests that are sent together under load.
 //!
 //! See "When are acquisitions and releases batched?" in DESIGN.md.
 
@@ -15,12 +15,12 @@ use crate::redis::wire::connection::Connection;
 use crate::redis::wire::outbox::{MAX_BATCH, QueuedRequest};
 use crate::redis::wire::script::{self, ScriptCall};
 
-/// The replies to two commands that go together, by themselves or in a batch.
+/// The replies to two commands, sent alone or in a batch.
 ///
 /// # Cancel safety
-/// Commands whose call is dropped may still be sent; the others of their batch are.
+/// Dropped commands may still be sent; the rest of their batch is.
 ///
-/// No async fn, which would store the commands for as long as the replies take.
+/// No async fn, which would store the commands while it waits.
 pub(crate) fn pair(
     connection: &Arc<Connection>,
     commands: [Cmd; 2],
@@ -41,8 +41,8 @@ pub(crate) fn pair(
     }
 }
 
-/// Frees the attempt's lock together with others, by this command if there is one; says whether it is free now, or was
-/// left as it is.
+/// Frees the attempt's lock together with others, by `command` if given; returns whether it is free now, or was left as
+/// it is.
 ///
 /// # Cancel safety
 /// As [`pair`].
@@ -66,7 +66,6 @@ async fn answer<T>(
     answered.await.unwrap_or_else(|_| Err(connection.runtime_ended()))
 }
 
-/// No async fn, which would store the request for as long as the answer takes.
 fn join<T>(
     connection: &Arc<Connection>,
     request: impl FnOnce(Sender<T>) -> QueuedRequest,
@@ -80,7 +79,7 @@ fn join<T>(
     answered
 }
 
-/// The task that sends what waits. Where the runtime ends before that, the channels of the requests close.
+/// The task that sends the waiting requests. If the runtime ends first, their channels close.
 struct SendTask {
     connection: Arc<Connection>,
     is_over: bool,
@@ -111,10 +110,10 @@ impl Drop for SendTask {
     }
 }
 
-/// Lets the tasks run that wait for the runtime already.
+/// Lets the tasks run that the runtime has queued already.
 ///
-/// Tokio's `yield_now` waits for more: until the worker has looked for events, which takes a system call, and
-/// meanwhile no other worker may run the task.
+/// Tokio's `yield_now` waits longer: until the worker has polled for events, a system call, and meanwhile no other
+/// worker may run the task.
 pub(super) fn behind_others() -> impl Future<Output = ()> {
     let mut is_behind = false;
     poll_fn(move |cx| {
@@ -127,9 +126,9 @@ pub(super) fn behind_others() -> impl Future<Output = ()> {
     })
 }
 
-/// What a batch is sent as, and where the answers go.
+/// A batch as it is sent, and where the answers go.
 struct Sorted {
-    /// Two for each pair, and behind them one for each deletion.
+    /// Two for each pair, followed by one for each deletion.
     commands: Pipeline,
     pairs: Vec<Sender<Result<[Value; 2], Fault>>>,
     deletions: Vec<Sender<Result<bool, Fault>>>,
@@ -176,7 +175,6 @@ impl Sorted {
     }
 }
 
-/// Sends a batch, and each call its answer.
 async fn send(connection: Arc<Connection>, batch: VecDeque<QueuedRequest>) {
     let mut sorted = Sorted::new(batch);
     let ScriptCall { command, read } = script::free_all(&connection.names, &sorted.attempts);
@@ -212,7 +210,7 @@ async fn send(connection: Arc<Connection>, batch: VecDeque<QueuedRequest>) {
     }
 }
 
-/// Whether a lock is free now; what the server refuses to do is tried once more by the script.
+/// Whether a lock is free now; if the server refuses the command, the script tries once more.
 fn deleted(connection: &Connection, reply: &Value) -> Result<bool, Fault> {
     match connection.deleted(reply).map_err(|error| connection.fault(&error)) {
         Err(fault) if connection.is_retired() => Err(fault),
@@ -228,7 +226,6 @@ mod tests {
     use crate::core::types::key::LockKey;
     use crate::core::types::options::Ttl;
 
-    /// Otherwise some of its calls would take the end of the runtime for the reason.
     #[test]
     fn every_call_of_a_batch_hears_why_it_failed() {
         let (pair, mut paired) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! From a URL to where the server is, to the Sentinels that know, or to nodes of a cluster.
+//! Parses the URL of a server, of Sentinels, or of a cluster.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use crate::core::text::percent::unescaped;
 use crate::core::types::error::LockError;
 use crate::redis::fault;
 
-/// What a URL says, whose settings are those of the client library alone.
+/// What a URL says, with only the client library's settings.
 #[derive(Debug)]
 pub(crate) struct Address {
     pub(crate) way: AddressKind,
-    /// The user, the password, the database and the form of the server's address. Where Sentinels name it, its
-    /// host is the first of theirs; in a cluster it is the first node.
+    /// User, password, database and the form of the server's address. Its host is the first Sentinel, or the first node
+    /// of a cluster.
     pub(crate) server: ConnectionInfo,
     /// The URL without credentials and parameters, for messages.
     pub(crate) name: String,
@@ -24,30 +24,25 @@ pub(crate) struct Address {
     pub(crate) store: String,
 }
 
-/// How the server is found.
 #[derive(Debug)]
 pub(crate) enum AddressKind {
-    /// It is at this address always.
+    /// Always at this address.
     Fixed,
     /// Sentinels name it.
     Elected(SentinelGroup),
-    /// Nodes of a cluster share the slots; these know the others. Each has the user and the password, which are those
-    /// of every node.
+    /// Nodes of a cluster, which know the others. Each has the user and the password of every node.
     Sharded(Vec<ConnectionInfo>),
 }
 
-/// The Sentinels that watch one primary.
 #[derive(Debug)]
 pub(crate) struct SentinelGroup {
     pub(crate) sentinels: Vec<ConnectionInfo>,
-    /// The name that they have for the primary.
     pub(crate) primary: String,
 }
 
 impl Address {
     /// # Errors
-    /// When the URL is not one of a server, of Sentinels or of a cluster. No message shows a part that may be
-    /// secret.
+    /// When the URL is invalid. No message shows a part that may be secret.
     pub(crate) fn parse(url: &str) -> Result<Self, LockError> {
         // White space at the end comes from the file or the variable that the URL was read from.
         let url = url.trim_end();
@@ -90,7 +85,7 @@ impl Address {
         })
     }
 
-    /// Their path is empty, or the number of the one database.
+    /// Their path is empty, or the number 0.
     fn sharded(hosts: &Hosts<'_>) -> Result<Self, LockError> {
         match hosts.path {
             "" | "0" => {}
@@ -108,15 +103,12 @@ impl Address {
     }
 }
 
-/// What several hosts are called together.
 struct HostNames {
     name: String,
     store: String,
 }
 
 impl HostNames {
-    /// # Errors
-    /// When two of them are one.
     fn of(kind: &HostKind, hosts: &[ConnectionInfo], behind: &str) -> Result<Self, LockError> {
         let endpoints: Vec<_> = hosts.iter().map(endpoint).collect();
         let sorted: BTreeSet<_> = endpoints.iter().map(String::as_str).collect();
@@ -130,7 +122,7 @@ impl HostNames {
     }
 }
 
-/// What is wrong with the user and the password, before a part of them is taken for something else, and shown.
+/// A flaw of the user and the password, found before a part of them is taken for something else and shown.
 fn flaw_of_credentials(scheme: &str, rest: &str) -> Option<&'static str> {
     let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let path = behind.split(['?', '#']).next().unwrap_or_default();
@@ -155,7 +147,7 @@ const REPEATED: &str = "a comma is in front of the hosts: write the user and the
 const NO_PASSWORD: &str =
     "the user has no password; write `user:password@`, or `:password@` for the default user";
 
-/// Sentinels accept no other names. Something else may be a part of a password that is not percent-encoded.
+/// Sentinels accept no other names. Anything else may be part of a password that is not percent-encoded.
 fn is_name(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     !text.is_empty() && text.bytes().all(is_part)
@@ -172,8 +164,8 @@ const PATH: &str = "a path is behind the hosts of a cluster; write `redis-cluste
 const UNNAMED: &str = "the name of the primary is missing, or is none; a URL of Sentinels looks like \
                        `redis-sentinel://user:password@host:26379,host:26379/NAME/0`";
 
-/// What the client library reads in the URL of one server. TLS is not its matter: whether it knows `rediss://` depends
-/// on what other crates of the program ask of it.
+/// What the client library reads in the URL of one server, except for TLS: whether it knows `rediss://` depends on
+/// other crates of the program.
 pub(super) fn info(url: &str) -> Result<ConnectionInfo, LockError> {
     let rest = ["rediss://", "valkeys://"].iter().find_map(|start| url.strip_prefix(start));
     let Some(rest) = rest else { return plain_info(url) };
@@ -200,7 +192,6 @@ fn infos(urls: impl Iterator<Item = String>) -> Result<Vec<ConnectionInfo>, Lock
     urls.map(|url| info(&url)).collect()
 }
 
-/// The URL of one server, without credentials and parameters.
 fn name(info: &ConnectionInfo) -> String {
     let database = info.redis_settings().db();
     match info.addr() {
@@ -209,7 +200,7 @@ fn name(info: &ConnectionInfo) -> String {
     }
 }
 
-/// That of a URL for one server that is reached in the same way.
+/// The scheme of a URL for one server that is reached in the same way.
 pub(crate) fn scheme(info: &ConnectionInfo) -> &'static str {
     if is_tls(info) { "rediss" } else { "redis" }
 }
@@ -218,12 +209,11 @@ fn is_tls(info: &ConnectionInfo) -> bool {
     matches!(info.addr(), ConnectionAddr::TcpTls { .. })
 }
 
-/// `host:port`, as a URL has it.
 pub(crate) fn endpoint(info: &ConnectionInfo) -> String {
     endpoint_of(info).map_or_else(|| info.addr().to_string(), |endpoint| endpoint.to_string())
 }
 
-/// Returns where a server is; none where it is reached by a socket of this machine.
+/// Where a server is; `None` for a unix socket.
 pub(crate) fn endpoint_of(info: &ConnectionInfo) -> Option<Endpoint> {
     match info.addr() {
         ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
@@ -233,7 +223,6 @@ pub(crate) fn endpoint_of(info: &ConnectionInfo) -> Option<Endpoint> {
     }
 }
 
-/// Returns `info` with another host and port.
 pub(crate) fn moved(info: &ConnectionInfo, host: &str, port: u16) -> ConnectionInfo {
     let address = match info.addr().clone() {
         ConnectionAddr::TcpTls { insecure, tls_params, .. } => {

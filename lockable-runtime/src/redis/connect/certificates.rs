@@ -1,4 +1,4 @@
-//! TLS: whose certificate a server must have, and which one it is shown.
+//! TLS: the certificates that are trusted, and the client's own.
 //!
 //! See "Why is TLS not left to the `redis` crate?" in DESIGN.md.
 
@@ -29,31 +29,25 @@ use crate::core::types::pem::Pem;
 use crate::core::types::remedy::{Advice, Remedy};
 use crate::redis::fault::NoRootCertificates;
 
-/// A stream over which TLS is spoken.
 pub(crate) type Encrypted = TlsStream<TcpStream>;
 
-/// The certificates of a locker.
 #[derive(Clone)]
 pub(crate) struct Certificates(Arc<Shared>);
 
 struct Shared {
-    /// `None` where nothing is encrypted.
     provider: Option<Arc<CryptoProvider>>,
-    /// Where there are none, those of the system are trusted.
+    /// Without any, those of the system are trusted.
     roots: SecretSource<Pem>,
-    /// The client's own.
     own: SecretSource<Pem>,
-    /// The roots of the system; `None` until they are read.
     of_system: Mutex<Option<Arc<RootCertStore>>>,
-    /// When the certificates end that the last connection had, and the words for it.
+    /// When the last connection's certificates end, with a sentence each.
     ends: Mutex<Vec<(SystemTime, String)>>,
-    /// The runtime whose timers keep the deadlines.
     timers: Handle,
 }
 
 impl Certificates {
     /// # Errors
-    /// When a certificate is no such, or is given although nothing is encrypted, or cryptography is missing.
+    /// When a certificate is invalid, or given without encryption, or cryptography is missing.
     pub(crate) fn of(
         settings: &Settings,
         info: &ConnectionInfo,
@@ -77,12 +71,10 @@ impl Certificates {
         Ok(Self(Arc::new(Shared { provider, roots, own, of_system, ends, timers })))
     }
 
-    /// Whether the client has a certificate of its own.
     pub(crate) fn has_own(&self) -> bool {
         self.0.own.is_given()
     }
 
-    /// Has the server show its certificate, which must be valid for that host.
     pub(crate) async fn encrypt(
         &self,
         stream: TcpStream,
@@ -99,7 +91,6 @@ impl Certificates {
         encrypted.unwrap_or_else(late).inspect_err(|error| self.0.doubt(error))
     }
 
-    /// A sentence on each certificate that ends soon, of those that the last connection had.
     pub(crate) fn ending(&self) -> Vec<String> {
         let ends = self.0.ends.lock();
         let soon = SystemTime::now() + AHEAD;
@@ -108,7 +99,6 @@ impl Certificates {
 }
 
 impl Shared {
-    /// By the certificates of now, each of which may take that long.
     async fn config(&self, limit: Duration) -> io::Result<Arc<ClientConfig>> {
         let provider = self.provider.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let roots = self.roots.get(limit).await?;
@@ -134,7 +124,7 @@ impl Shared {
         Ok(Arc::clone(self.of_system.lock().insert(Arc::new(roots))))
     }
 
-    /// The system may know the server's authority by the next connection.
+    /// Forgets the system's roots: it may know the server's authority by the next connection.
     fn doubt(&self, error: &io::Error) {
         let error = error.get_ref().and_then(|error| error.downcast_ref());
         if matches!(error, Some(rustls::Error::InvalidCertificate(_))) {
@@ -143,9 +133,9 @@ impl Shared {
     }
 }
 
-/// What is given, or else what the program has chosen for the whole process, or else ring, if it is there.
+/// The builder's provider, else the process-wide one, else ring, if compiled in.
 ///
-/// See "Whose cryptography does TLS use?" in DESIGN.md.
+/// See "Why is TLS not left to the `redis` crate?" in DESIGN.md.
 fn provider(settings: &Settings) -> Result<Arc<CryptoProvider>, LockError> {
     let given = settings.crypto_provider.clone();
     let chosen = given.or_else(|| CryptoProvider::get_default().cloned());
@@ -175,7 +165,6 @@ fn without_tls(what: &str) -> LockError {
         .advise("write `rediss://`, and of Sentinels `rediss-sentinel://`")
 }
 
-/// The root certificates of this system; what is broken among them is left out.
 fn system_roots() -> io::Result<RootCertStore> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -187,7 +176,6 @@ fn system_roots() -> io::Result<RootCertStore> {
     Ok(roots)
 }
 
-/// With the certificates in it.
 fn root_store(roots: &Pem) -> Result<(Arc<RootCertStore>, Vec<CertificateDer<'static>>), String> {
     let chain = chain(roots)?;
     let mut store = RootCertStore::empty();
@@ -206,7 +194,6 @@ fn identity(own: &Pem, provider: &CryptoProvider) -> Result<CertifiedKey, String
     })
 }
 
-/// The certificates in a text of PEM form: at least one.
 fn chain(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, &'static str> {
     let found = CertificateDer::pem_slice_iter(&pem.0).collect::<Result<Vec<_>, _>>();
     match found {

@@ -1,4 +1,4 @@
-//! The way to one server: where it is, how it is logged in at, and what it must have shown by then.
+//! Opens streams to one server: its address, its certificates, and the words of an error at each stage.
 
 use std::io;
 use std::sync::Arc;
@@ -22,26 +22,22 @@ use crate::core::process::clock::timer_on;
 use crate::core::types::remedy::Advice;
 use crate::redis::fault;
 
-/// An address is tried this long after the one before it: the "Connection Attempt Delay" of RFC 8305.
+/// The pause between the tries of two addresses: the "Connection Attempt Delay" of RFC 8305.
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Opens streams to one server.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) info: ConnectionInfo,
     certificates: Certificates,
-    /// How long opening a connection may take.
     limit: Duration,
-    /// The runtime whose timers keep the deadlines.
     timers: Handle,
-    /// Set when a server has answered that is reached in this way: it speaks what the URL says. Never unset.
+    /// Set when a server reached in this way has answered, so the URL's scheme is right. Never unset.
     has_answered: Arc<AtomicBool>,
-    /// How far the connection is that is being opened.
     pub(crate) progress: Progress,
 }
 
 impl Client {
-    /// For connections that have to be open within that time: half of it is for the handshake.
+    /// `limit` is that of a whole connection: half of it is for the handshake.
     pub(crate) fn new(
         info: ConnectionInfo,
         certificates: Certificates,
@@ -52,22 +48,19 @@ impl Client {
         Self { info, certificates, limit, timers, has_answered, progress: Progress::default() }
     }
 
-    /// The way to another server, or with another login, in the same manner.
     pub(crate) fn with(&self, info: ConnectionInfo) -> Self {
         Self { info, ..self.clone() }
     }
 
-    /// Returns this client with a progress of its own, for a connection that is opened beside others.
+    /// This client with its own progress, for a connection that is opened beside others.
     pub(crate) fn afresh(&self) -> Self {
         Self { progress: Progress::default(), ..self.clone() }
     }
 
-    /// The way to a server of another kind, which has to be open within that time.
     pub(crate) fn for_another(&self, info: ConnectionInfo, limit: Duration) -> Self {
         Self::new(info, self.certificates.clone(), self.timers.clone(), limit)
     }
 
-    /// The way that a URL says, for unit tests.
     #[cfg(test)]
     pub(crate) fn at(url: &str) -> Self {
         let settings = crate::core::settings::Settings::default();
@@ -77,7 +70,7 @@ impl Client {
         Self::new(info, certificates, timers, settings.deadlines.connect)
     }
 
-    /// A stream that is open, over which nothing was sent but a handshake.
+    /// Opens a stream, over which only a handshake of TLS was sent.
     pub(crate) async fn connect(&self) -> RedisResult<FirstReply> {
         let stream = match self.info.addr() {
             ConnectionAddr::TcpTls { host, port, .. } => {
@@ -115,24 +108,20 @@ impl Client {
         Ok(stream)
     }
 
-    /// The pause before the next of several ways is tried.
     pub(crate) fn stagger(&self) -> Sleep {
         timer_on(&self.timers, STAGGER.min(self.limit / 8))
     }
 
-    /// The outcome of a login, which is the first that a server answers.
     pub(crate) fn first_answer<T>(&self, outcome: RedisResult<T>) -> RedisResult<T> {
         let outcome = self.explain(outcome)?;
         self.has_answered.store(true, Ordering::Relaxed);
         Ok(outcome)
     }
 
-    /// The answer to this command is waited for next, on a connection that is logged in.
     pub(crate) fn sends(&self, command: impl Into<String>) {
         self.reach(Stage::Command(command.into()));
     }
 
-    /// Where the connection broke, the error is one that says at which stage.
     pub(crate) fn explain<T>(&self, outcome: RedisResult<T>) -> RedisResult<T> {
         outcome.map_err(|error| fault::at_stage(self.progress.words(), error))
     }
@@ -142,7 +131,7 @@ impl Client {
         self.progress.reach(stage, advice);
     }
 
-    /// What the URL may lack, as long as no server has answered.
+    /// What the URL may lack, until a server has answered.
     fn advice(&self, stage: &Stage) -> Advice {
         if self.has_answered.load(Ordering::Relaxed) {
             return Advice::default();

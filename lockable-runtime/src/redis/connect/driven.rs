@@ -1,8 +1,8 @@
-//! Connections that no forked process reads.
+//! Connections that a forked process does not read.
 //!
-//! A child has the sockets of its parent. Where it continues a runtime of the parent, the task that
-//! drives a connection there would read answers that belong to the parent, and the parent's next answer
-//! would go to the wrong call. So that task does nothing in a child.
+//! A child has its parent's sockets. If it continues a runtime of the parent, the task that drives a connection would
+//! read the parent's replies, and the parent's next reply would go to the wrong call. So that task does nothing in a
+//! child.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -18,15 +18,15 @@ use super::client::Client;
 use super::first_reply::FirstReply;
 use crate::core::process::Process;
 
-/// How many commands may queue before callers wait; the client's 50 throttle a busy service.
+/// How many commands may queue before callers wait; the client's default of 50 throttles a busy service.
 const QUEUE: usize = 1024;
 
-/// How many bytes are collected before they are sent while more commands queue. With the client's
-/// 8 KiB, 64 busy tasks and the server take turns instead of working at the same time; of 1, 2, 4
-/// and 8 KiB this was the fastest by `cargo bench --bench pairs`.
+/// How many bytes are collected before they are sent, while more commands queue. With the client's 8 KiB, 64 busy tasks
+/// and the server take turns instead of working at once; of 1, 2, 4 and 8 KiB this was the fastest in `cargo bench
+/// --bench pairs`.
 const FLUSH: usize = 2048;
 
-/// A connection with the task that drives it, which ends with this.
+/// A connection and the task that drives it, which ends when this is dropped.
 pub(crate) struct Driven {
     pub(crate) commands: MultiplexedConnection,
     driver: AbortHandle,
@@ -34,13 +34,12 @@ pub(crate) struct Driven {
 }
 
 impl Driven {
-    /// Connects and logs in.
     pub(crate) async fn open(client: &Client) -> RedisResult<Self> {
         Self::open_with(client, client.info.redis_settings(), config()).await
     }
 
-    /// As [`open`](Self::open), but by the version of the protocol in which a server sends what was not asked for
-    /// between the answers. `hear` gets that, and may not block.
+    /// As [`open`](Self::open), but by RESP3, in which a server sends pushes between the replies. `hear` gets them, and
+    /// may not block.
     pub(crate) async fn open_with_pushes(
         client: &Client,
         hear: impl Fn(PushInfo) + Send + Sync + 'static,
@@ -48,7 +47,7 @@ impl Driven {
         Self::open_with(client, &hearing(client), heard_by(hear)).await
     }
 
-    /// As [`open_with_pushes`](Self::open_with_pushes) if the server can, else as `open`; the flag is whether it can.
+    /// As [`open_with_pushes`](Self::open_with_pushes) if the server can, else as `open`; the flag says which.
     pub(crate) async fn open_tracking_if_offered(
         client: &Client,
         offer: &Offer,
@@ -97,19 +96,18 @@ impl Driven {
         Ok(Self { commands, driver: driver.abort_handle(), has_broken })
     }
 
-    /// The end of the connection; the output is whether it broke, and was not given up here.
+    /// Waits for the end of the connection; returns whether it broke.
     pub(crate) fn end(&self) -> impl Future<Output = bool> + use<> {
         let mut has_broken = self.has_broken.clone();
         async move { has_broken.wait_for(|has_broken| *has_broken).await.is_ok() }
     }
 }
 
-/// Whether a server may take the version of the protocol in which it sends what was not asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Offer {
     /// Never unset.
     has_worked: AtomicBool,
-    /// How many connections in a row have ended at the first command of that version.
+    /// How many connections in a row have ended at the first command of RESP3.
     failures: AtomicU32,
 }
 
@@ -123,8 +121,8 @@ impl Offer {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the next connection is opened by that version. After failures one is opened by the other: after two
-    /// where that version has worked, because then the server may just be down.
+    /// Whether the next connection is opened by RESP3. One is opened without it after a failure, or after two if RESP3
+    /// has worked, because then the server may just be down.
     fn is_tried(&self) -> bool {
         let most = if self.has_worked.load(Ordering::Relaxed) { 2 } else { 1 };
         let gives_up = self.failures.load(Ordering::Relaxed) >= most;
@@ -146,7 +144,7 @@ fn heard_by(hear: impl Fn(PushInfo) + Send + Sync + 'static) -> AsyncConnectionC
     })
 }
 
-/// Deadlines are ours: the client's would run on the caller's clock, which may be paused.
+/// Without deadlines: the client's would run on the caller's clock, which may be paused.
 fn config() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new()
         .set_connection_timeout(None)
@@ -161,7 +159,6 @@ impl Drop for Driven {
     }
 }
 
-/// Makes no progress in a process that is forked from this one.
 fn in_this_process<F: Future>(driver: F) -> impl Future<Output = F::Output> {
     let process = Process::current();
     let mut driver = Box::pin(driver);

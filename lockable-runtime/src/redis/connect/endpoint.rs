@@ -1,10 +1,7 @@
-//! Where a server is.
-
 use std::fmt;
 
 use crate::core::text::escape::escaped;
 
-/// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Endpoint {
     pub(crate) host: String,
@@ -12,21 +9,19 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whether the server can be connected to at all.
     pub(crate) fn has_port(&self) -> bool {
         self.port > 0
     }
 }
 
 impl fmt::Display for Endpoint {
-    /// As a URL has it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&host_and_port(&self.host, self.port))
     }
 }
 
-/// An IPv6 address is in brackets, so that its last colon is not taken for the port's. What a Sentinel names as a host
-/// may be anything.
+/// An IPv6 address is in brackets, so that its last colon is not the port's. A host that a Sentinel names may be any
+/// text.
 fn host_and_port(host: &str, port: u16) -> String {
     let host = escaped(host);
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }

@@ -1,5 +1,3 @@
-//! When certificates end, so that an operator hears of it before connections fail.
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
@@ -9,7 +7,7 @@ use rustls::{CertificateError, Error, RootCertStore};
 
 use crate::core::process::utc::utc;
 
-/// When each of these certificates ends, with a sentence that says so; one whose end cannot be read is left out.
+/// When each of these certificates ends, with a sentence; omits one whose end cannot be read.
 pub(super) fn ends(certificates: &[CertificateDer<'_>], name: &str) -> Vec<(SystemTime, String)> {
     let count = certificates.len();
     let end = |(number, certificate)| {
@@ -20,7 +18,7 @@ pub(super) fn ends(certificates: &[CertificateDer<'_>], name: &str) -> Vec<(Syst
     (1..).zip(certificates).filter_map(end).collect()
 }
 
-/// TLS has no function that reads it, but checks the end before anything else, and says when it was.
+/// The TLS library has no function for it, but checks the end before anything else, and its error says when it was.
 fn not_after(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     let certificate = ParsedCertificate::try_from(certificate).ok()?;
     let after_all = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
@@ -33,5 +31,5 @@ fn not_after(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     }
 }
 
-/// How long before its end there is a warning of a certificate: two weeks, which have a working day on any calendar.
+/// How long before its end a certificate is warned of: two weeks have a working day on any calendar.
 pub(super) const AHEAD: Duration = Duration::from_secs(14 * 24 * 60 * 60);

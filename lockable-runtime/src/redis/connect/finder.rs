@@ -1,4 +1,4 @@
-//! Where a server is, if others than the URL say so.
+//! Finds a server whose address is not in the URL.
 
 use std::sync::Arc;
 
@@ -6,23 +6,20 @@ use super::endpoint::Endpoint;
 use crate::core::backend::Reply;
 use crate::core::backend::epochs::Epoch;
 
-/// Says where a server is.
 pub(crate) trait Finder: Send + Sync {
-    /// Where it is now, and for how long that counts.
+    /// Where it is now, and how long that is valid.
     fn find(&self) -> Reply<(Endpoint, Arc<dyn Term>)>;
 
     /// Where it was last.
     fn last(&self) -> Option<Endpoint>;
 }
 
-/// For how long a place counts.
 pub(crate) trait Term: Send + Sync {
     /// Over once the server is elsewhere.
     fn epoch(&self) -> &Epoch;
 
-    /// The server could be used there.
     fn works(&self);
 
-    /// The server could not be used there: the next connection asks where it is.
+    /// The server could not be used there: the next connection finds it again.
     fn doubt(&self);
 }

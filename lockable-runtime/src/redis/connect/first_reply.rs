@@ -1,7 +1,6 @@
-//! The one reply of a server that refuses a connection and closes it: one that is full, for example.
+//! The single reply of a server that refuses a connection and closes it: one that is full, for example.
 //!
-//! Commands that were sent by then fail to be written, and the client library would report that alone, without reading
-//! the reply.
+//! Commands that were sent by then cannot be written, and the client library would report that alone.
 
 use std::io;
 use std::pin::Pin;
@@ -12,14 +11,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::redis::fault;
 
-/// A stream of which the first reply is shown where it is an error with nothing behind it.
+/// A stream that shows its first reply if that is an error with nothing behind it.
 pub(crate) struct FirstReply {
     stream: Box<dyn AsyncStream + Send + Unpin>,
-    /// What was read as long as it may be that error; `None` behind another reply.
+    /// What was read, while it may be that error; `None` after any other reply.
     read: Option<Vec<u8>>,
 }
 
-/// More than a server says of why it refuses a connection.
 const LONGEST: usize = 1_024;
 
 impl FirstReply {
@@ -27,7 +25,7 @@ impl FirstReply {
         Self { stream: Box::new(stream), read: Some(Vec::new()) }
     }
 
-    /// Where writing fails, the other side is gone, and reading says more.
+    /// If writing fails, the peer is gone, and reading says more.
     fn written<T>(&self, outcome: io::Result<T>, all: T) -> Poll<io::Result<T>> {
         Poll::Ready(if self.read.is_some() { outcome.or(Ok(all)) } else { outcome })
     }

@@ -1,16 +1,12 @@
-//! The schemes of URLs, and the hosts of those that name several: Sentinels, or nodes of a cluster.
+//! The schemes of URLs, and the hosts of URLs with several: Sentinels or nodes of a cluster.
 
 use crate::core::settings::parameters::invalid;
 use crate::core::types::error::LockError;
 
-/// What the hosts of a URL are.
 pub(super) struct HostKind {
-    /// What the scheme of such a URL ends with.
     pub(super) ending: &'static str,
     port: u16,
-    /// What to say of one without a host.
     nameless: &'static str,
-    /// What to say of one that is in the URL twice.
     pub(super) repeated: &'static str,
 }
 
@@ -29,7 +25,7 @@ pub(super) const NODES: HostKind = HostKind {
 };
 
 impl HostKind {
-    /// The scheme of one server that is reached in the same way, where the scheme is of this kind.
+    /// The scheme of one server that is reached in the same way, if `scheme` is of this kind.
     pub(super) fn base<'a>(&self, scheme: &'a str) -> Option<&'a str> {
         let base = scheme.strip_suffix(self.ending)?.strip_suffix(['-', '+'])?;
         SCHEMES.contains(&base).then_some(base)
@@ -47,22 +43,19 @@ impl HostKind {
     }
 }
 
-/// Whether URLs with this scheme are of Redis or Valkey.
 pub(crate) fn is_scheme(scheme: &str) -> bool {
     SCHEMES.contains(&scheme) || is_socket(scheme) || names_several(scheme)
 }
 
-/// Whether URLs with this scheme have a list of hosts.
 pub(super) fn names_several(scheme: &str) -> bool {
     [SENTINELS, NODES].iter().any(|kind| kind.base(scheme).is_some())
 }
 
-/// Whether URLs with this scheme have the path of a socket, and no host.
 pub(super) fn is_socket(scheme: &str) -> bool {
     ["unix", "redis+unix", "valkey+unix"].contains(&scheme)
 }
 
-/// Whether a URL of one server has a list of hosts: the client library takes the comma for a part of a name.
+/// Whether a URL of one server has a list of hosts: the client library takes the comma for part of a name.
 pub(super) fn has_too_many(url: &str) -> bool {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -74,9 +67,8 @@ const SCHEMES: [&str; 4] = ["redis", "rediss", "valkey", "valkeys"];
 
 /// `[user[:password]@]host[:port][,host[:port]…][/path][?…][#…]`, in its parts.
 pub(super) struct Hosts<'a> {
-    /// That of one server.
     scheme: &'a str,
-    /// It ends with an `@`, if there is one.
+    /// Ends with `@`, if present.
     login: &'a str,
     /// Each with its port.
     each: Vec<String>,
@@ -86,8 +78,6 @@ pub(super) struct Hosts<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    /// # Errors
-    /// When one of the hosts is none.
     pub(super) fn parse(
         kind: &HostKind,
         scheme: &'a str,
@@ -100,18 +90,16 @@ impl<'a> Hosts<'a> {
         Ok(Self { scheme, login, each, path, tail })
     }
 
-    /// The URL of the first as one server.
     pub(super) fn server(&self, database: &str) -> String {
         self.servers(database).next().unwrap_or_default()
     }
 
-    /// The URL of each as one server, with everything that the URL has but the path.
+    /// The URL of each host as one server, with all but the path.
     pub(super) fn servers(&self, database: &str) -> impl Iterator<Item = String> {
         let &Self { scheme, login, tail, .. } = self;
         self.each.iter().map(move |host| format!("{scheme}://{login}{host}/{database}{tail}"))
     }
 
-    /// The URL of each without the user, the password and the parameters.
     pub(super) fn strangers(&self) -> impl Iterator<Item = String> {
         let fragment = self.tail.find('#').map_or("", |at| self.tail.split_at(at).1);
         self.each.iter().map(move |host| format!("{}://{host}{fragment}", self.scheme))

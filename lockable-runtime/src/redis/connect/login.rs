@@ -1,4 +1,4 @@
-//! With which user and password a connection logs in: those of the URL, or what the builder was given.
+//! The user and password of a connection: those of the URL, or of the builder.
 
 use std::time::Duration;
 
@@ -8,11 +8,10 @@ use super::secrets::SecretSource;
 use crate::core::backend::Fault;
 use crate::core::types::credentials::Credentials;
 
-/// With what one connection logs in; `None` is what the URL says.
+/// The login of one connection; `None` is what the URL says.
 pub(crate) struct Login(Option<Credentials>);
 
 impl Login {
-    /// Nothing stays of the user and the password that were there.
     pub(crate) fn put_into(&self, info: ConnectionInfo) -> ConnectionInfo {
         let Some(Credentials { user, password }) = self.0.clone() else { return info };
         let before = info.redis_settings();
@@ -26,16 +25,15 @@ impl Login {
         info.set_redis_settings(settings)
     }
 
-    /// Whether it is by what the builder was given, and not by the URL.
     pub(crate) fn is_given(&self) -> bool {
         self.0.is_some()
     }
 }
 
 impl SecretSource<Credentials> {
-    /// What a connection logs in with that has to be open within that time: a quarter of it is for logging in.
+    /// The login of a connection; getting it may take a quarter of the connect deadline.
     ///
-    /// See "Why are credentials requested for every new connection (`AUTH`)?" in DESIGN.md.
+    /// See "Why are credentials requested for every new connection (`AUTH`), on a thread of their own?" in DESIGN.md.
     ///
     /// # Errors
     /// When there are no credentials in time.

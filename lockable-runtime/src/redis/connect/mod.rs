@@ -1,5 +1,3 @@
-//! How to get to a server: its address, the Sentinels that name it, certificates, and credentials.
-
 pub(super) mod address;
 #[cfg(feature = "tls-no-provider")]
 mod certificates;

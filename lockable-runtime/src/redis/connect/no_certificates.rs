@@ -12,11 +12,9 @@ use tokio::runtime::Handle;
 use crate::core::settings::Settings;
 use crate::core::types::error::LockError;
 
-/// None, because no URL is one of TLS.
 #[derive(Clone)]
 pub(crate) struct Certificates;
 
-/// There is none.
 pub(crate) type Encrypted = TcpStream;
 
 impl Certificates {

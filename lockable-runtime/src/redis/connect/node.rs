@@ -1,4 +1,4 @@
-//! One node of a cluster, for as long as it has slots there.
+//! One node of a cluster, while it has slots there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -7,15 +7,15 @@ use super::endpoint::Endpoint;
 use crate::core::backend::epochs::{Epoch, Epochs};
 use crate::core::types::slot::Slot;
 
-/// A node that is, or was, a master of the cluster.
+/// A present or former master of the cluster.
 pub(crate) struct Node {
     pub(crate) endpoint: Endpoint,
-    /// The number of a slot that it had last, with whose keys a new connection is tried.
+    /// One of its latest slots, with whose keys a new connection is tried.
     slot: AtomicU16,
-    /// Whether it ever had one; other nodes may have been asked for a slot that moves there.
+    /// Whether it ever had one; `ASK` may name others.
     has_had_slots: AtomicBool,
     epochs: Arc<Epochs>,
-    /// In which it has slots.
+    /// Lasts while it has slots.
     epoch: Epoch,
 }
 
@@ -32,7 +32,6 @@ impl Node {
         Slot::new(self.slot.load(Ordering::Relaxed))
     }
 
-    /// It has this slot now.
     pub(crate) fn has(&self, slot: Slot) {
         self.slot.store(slot.number(), Ordering::Relaxed);
         self.has_had_slots.store(true, Ordering::Relaxed);
@@ -42,12 +41,11 @@ impl Node {
         self.has_had_slots.load(Ordering::Relaxed)
     }
 
-    /// It has no slot any more: what it was asked counts for nothing.
+    /// It has no slot any more: its replies no longer count.
     pub(crate) fn abandon(&self) {
         self.epochs.begin(true);
     }
 
-    /// Over once the node is left.
     pub(crate) fn epoch(&self) -> Epoch {
         self.epoch.clone()
     }

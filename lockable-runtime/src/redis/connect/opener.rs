@@ -1,4 +1,4 @@
-//! What opening a connection takes: where the server is now, the credentials, and the deadlines.
+//! Opens connections: the server's address, the credentials, and the deadlines.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -36,74 +36,63 @@ use crate::core::types::error::{LockError, LockErrorKind};
 use crate::redis::fault::{self, sentinel};
 use crate::redis::fences::LostCounters;
 
-/// What [`Opener::patience`] is for a connection that is opened again, in connect deadlines.
+/// [`Opener::patience`] of a reconnect, in connect deadlines.
 const DEADLINES_AGAIN: u32 = 4;
 
-/// Everything that opening a connection takes.
 #[derive(Clone)]
 pub(crate) struct Opener {
-    /// How the server is reached; its host and port are none where a finder names them.
+    /// How the server is reached; without host and port if a finder names them.
     pub(crate) client: Client,
     pub(crate) certificates: Certificates,
     finder: Option<Arc<dyn Finder>>,
-    /// The node of a cluster that the server is.
     node: Option<Arc<Node>>,
     credentials: SecretSource<Credentials>,
-    /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
-    /// Names the store: equal for all lockers whose URLs lead to the same servers.
+    /// Identity of the store: equal for all lockers whose URLs lead to the same servers.
     pub(crate) store: Arc<str>,
     pub(crate) namespace: Namespace,
-    /// What its connections are called.
     pub(crate) client_name: Arc<str>,
-    /// The kind of channels on which wake-ups are published.
     pub(crate) channels: Channels,
-    /// The runtime whose timers keep the deadlines.
     pub(crate) timers: Handle,
     pub(crate) connect_deadline: Duration,
     pub(crate) command_deadline: Duration,
-    /// Set when the server has refused a command because its keys are in several slots; never unset.
-    /// From then on each command of this locker is about one lock.
+    /// Set when the server has refused a command with keys of several slots; never unset. From then on each command is
+    /// about one lock.
     pub(crate) is_sharded: Arc<AtomicBool>,
-    /// Whether the server that was connected to last has a command that deletes a lock by its owner token, as far as is
-    /// known. A lock that is acquired meanwhile may be released by it.
+    /// Whether the last server has a command that deletes a lock by its owner token, as far as is known: then a lock is
+    /// acquired so that one command may release it.
     pub(crate) deletes: Arc<AtomicBool>,
     pub(crate) lost_counters: LostCounters,
-    /// Set when a connection was opened; never unset.
+    /// Set by the first connection; never unset.
     pub(crate) was_connected: Arc<AtomicBool>,
     pub(crate) offer: Arc<Offer>,
     pub(crate) demotion: Arc<Demotion>,
     pub(crate) precedence: Precedence,
     pub(crate) reports: Reports,
-    /// Whether its connections look at locks alone, and so may be of a user who may not lock.
+    /// Whether its user may be one who only reads locks.
     pub(crate) is_for_reading: bool,
-    /// How many replicas have to have a lock; zero where none has to.
     pub(crate) replicas: u8,
     /// Whether its connections wait for those replicas.
     pub(crate) is_for_confirming: bool,
 }
 
-/// Where one connection leads, and how it logs in there.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) client: Client,
-    /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
-    /// `None` where no finder named it.
+    /// `None` if no finder named it.
     pub(crate) term: Option<Arc<dyn Term>>,
-    /// `None` where it is no node of a cluster by the URL.
+    /// `None` if the URL does not name a cluster.
     pub(crate) node: Option<Arc<Node>>,
-    /// In which the connection counts; `None` where that has no end.
+    /// While it lasts, the connection counts; `None` has no end.
     pub(crate) epoch: Option<Arc<Epoch>>,
-    /// Whether the login is by what the builder was given.
+    /// Whether the builder, not the URL, gave the login.
     pub(crate) is_given: bool,
 }
 
 impl Opener {
-    /// With how the server is found.
-    ///
     /// # Errors
-    /// When the URL or a secret is not valid.
+    /// When the URL or a secret is invalid.
     pub(crate) fn new(
         settings: &Settings,
         timers: Handle,
@@ -145,18 +134,15 @@ impl Opener {
         Ok((opener, address.way))
     }
 
-    /// Returns this opener for a server whose address the finder names.
     pub(crate) fn found_by(self, finder: Arc<dyn Finder>) -> Self {
         Self { finder: Some(finder), ..self }
     }
 
-    /// Returns a client that reaches a server of another kind in the same manner as this one.
     pub(crate) fn client_for(&self, info: ConnectionInfo, limit: Duration) -> Client {
         let tcp_settings = self.client.info.tcp_settings().clone();
         self.client.for_another(info.set_tcp_settings(tcp_settings), limit)
     }
 
-    /// Where a connection leads that is opened now, with what it logs in there.
     pub(crate) async fn target(&self, login: &Login) -> Result<Target, Fault> {
         let mut info = self.client.info.clone();
         let mut server = Arc::clone(&self.server);
@@ -174,12 +160,11 @@ impl Opener {
         Ok(Target { client, server, term, node, epoch, is_given: login.is_given() })
     }
 
-    /// Returns this opener for a server that reports of these slots alone.
+    /// This opener for a server that reports only of these slots.
     pub(crate) fn with_slots(self, slot_owners: Arc<dyn ServerSlots>) -> Self {
         Self { reports: self.reports.of(slot_owners), ..self }
     }
 
-    /// Returns an opener for one node of the cluster.
     pub(crate) fn of_node(&self, node: &Arc<Node>) -> Self {
         let info = address::moved(&self.client.info, &node.endpoint.host, node.endpoint.port);
         Self {
@@ -194,12 +179,11 @@ impl Opener {
         }
     }
 
-    /// Returns this opener for one connection, which may be opened beside others.
     pub(crate) fn afresh(&self) -> Self {
         Self { client: self.client.afresh(), ..self.clone() }
     }
 
-    /// Returns this opener for connections that look at locks.
+    /// This opener for connections that read locks.
     ///
     /// See "Why does `Admin` have connections of its own?" in DESIGN.md.
     pub(crate) fn for_reading(&self) -> Self {
@@ -211,7 +195,7 @@ impl Opener {
         }
     }
 
-    /// Returns this opener for connections that wait for replicas, which block while they do.
+    /// This opener for connections that block in `WAIT`.
     pub(crate) fn for_confirming(&self) -> Self {
         Self {
             // Whether their server has the locks is what they find.
@@ -225,25 +209,22 @@ impl Opener {
         format!("{} ({endpoint})", self.server)
     }
 
-    /// With what a connection logs in that is opened now: the files are read, or the user's function is called, where there are such.
+    /// The login of a new connection: reads the files, or calls the user's function.
     pub(crate) async fn login(&self) -> Result<Login, Fault> {
         let login = Box::pin(self.credentials.login(self.connect_deadline)).await;
         login.map_err(|fault| fault::of_secret(&self.server, fault))
     }
 
-    /// Reports certificates that end soon.
     pub(crate) fn warn_of_certificates(&self) {
         if let Some(events) = self.reports.events() {
             self.certificates.ending().iter().for_each(|end| events.on_ending(end));
         }
     }
 
-    /// The future's output; `None` when the limit comes first.
     pub(crate) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         within(|| timer_on(&self.timers, limit), future).await
     }
 
-    /// The result within the connect deadline, or the fault that there is none.
     pub(crate) async fn connecting<T>(
         &self,
         connecting: impl Future<Output = Result<T, Fault>>,
@@ -251,14 +232,14 @@ impl Opener {
         self.connecting_within(self.connect_deadline, connecting).await
     }
 
-    /// How long opening takes at most. One that renews gets longer, where leases may be held since an earlier one: a
-    /// server to which many processes connect again answers each of them late, and to start over would cost it more.
+    /// How long opening may take. A reconnect that renews gets longer: a server to which many processes reconnect
+    /// answers each of them late, and starting over would cost it more.
     pub(crate) fn patience(&self, renews: bool) -> Duration {
         let is_again = renews && self.was_connected.load(Ordering::Relaxed);
         self.connect_deadline.saturating_mul(if is_again { DEADLINES_AGAIN } else { 1 })
     }
 
-    /// Waits while a connection that renews is being opened, because that goes first; at most for its `patience`.
+    /// Waits while a connection that renews is being opened, because that goes first; at most its `patience`.
     pub(crate) async fn yields(&self) {
         let _over: Option<()> = self.within(self.patience(true), self.precedence.none()).await;
     }
@@ -274,7 +255,6 @@ impl Opener {
         connected.unwrap_or_else(|| Err(self.late(&self.client.progress)))
     }
 
-    /// Returns the fault that there was no connection within the connect deadline.
     pub(crate) fn late(&self, progress: &Progress) -> Fault {
         let last = self.finder.as_ref().and_then(|finder| finder.last());
         let server = last.map_or_else(|| self.server.to_string(), |last| self.server_at(&last));
@@ -282,8 +262,7 @@ impl Opener {
         self.unreached(Fault::unavailable(format!("{server}: {message}")).advise(advice))
     }
 
-    /// The fault of a server that Sentinels name; until there was a connection, their address for it may be at
-    /// fault.
+    /// Until there was a connection, the address that Sentinels name may be at fault.
     pub(crate) fn unreached(&self, fault: Fault) -> Fault {
         let is_first = !self.was_connected.load(Ordering::Relaxed);
         if self.finder.is_none() || !is_first || fault.kind != LockErrorKind::Unavailable {
@@ -294,7 +273,6 @@ impl Opener {
 }
 
 impl Target {
-    /// The user that logs in.
     pub(crate) fn user(&self) -> &str {
         self.info().redis_settings().username().unwrap_or("default")
     }
@@ -303,8 +281,7 @@ impl Target {
         &self.client.info
     }
 
-    /// Returns the client for this server without what the login asked for: the database, and the credentials too where
-    /// these were refused.
+    /// The client without what the login requests: the database, and the credentials if these were refused.
     pub(crate) fn anonymous(&self, is_login_refused: bool) -> Client {
         let settings = if is_login_refused {
             RedisConnectionInfo::default()
@@ -314,7 +291,6 @@ impl Target {
         self.client.with(self.info().clone().set_redis_settings(settings))
     }
 
-    /// Returns the address of the server, where Sentinels or the cluster named it.
     pub(crate) fn named(&self) -> Option<String> {
         let is_named = self.term.is_some() || self.node.is_some();
         is_named.then(|| address::endpoint(self.info()))
@@ -324,12 +300,11 @@ impl Target {
         self.info().redis_settings().password().is_some()
     }
 
-    /// Whether the server is left by now: another one is the primary, or it has no slots of the cluster.
+    /// Whether the server was left: another is the primary, or it has no slots.
     pub(crate) fn is_over(&self) -> bool {
         self.epoch.as_ref().is_some_and(|epoch| epoch.is_over())
     }
 
-    /// The future's output; `None` when the server is left first.
     pub(crate) async fn unless_over<F: Future>(&self, future: F) -> Option<F::Output> {
         match &self.epoch {
             // Boxed, because every call would carry its size, and those to one server do not need it.
@@ -338,26 +313,24 @@ impl Target {
         }
     }
 
-    /// A connection is open.
     pub(crate) fn works(&self) {
         if let Some(term) = &self.term {
             term.works();
         }
     }
 
-    /// The server could not be used: where a finder named it, that is asked again.
+    /// The server could not be used: its finder is asked again.
     pub(crate) fn doubt(&self) {
         if let Some(term) = &self.term {
             term.doubt();
         }
     }
 
-    /// The URL of another server with the same database, without credentials.
     pub(crate) fn url_of(&self, endpoint: &Endpoint) -> String {
         format!("{}://{endpoint}/{}", address::scheme(self.info()), self.database())
     }
 
-    /// The URL where this is a Sentinel, with the name that it has for its primary.
+    /// The URL to write if this is a Sentinel, which calls its primary that.
     pub(crate) fn url_of_sentinel(&self, primary: &str) -> String {
         let scheme = address::scheme(self.info());
         let endpoint = address::endpoint(self.info());
@@ -367,7 +340,6 @@ impl Target {
         }
     }
 
-    /// The server of a URL, for unit tests.
     #[cfg(test)]
     pub(crate) fn at(url: &str) -> Self {
         let client = Client::at(url);
@@ -380,11 +352,9 @@ impl Target {
     }
 }
 
-/// What does not happen within the connect deadline.
 pub(crate) const CONNECTING: &str = "could not connect";
 
-/// A dead peer is noticed after a few deadlines where the system has a user timeout, an idle one within
-/// a minute.
+/// A dead peer is noticed after a few deadlines if the system has a user timeout; an idle one within a minute.
 #[cfg_attr(
     not(any(target_os = "linux", target_os = "android")),
     expect(unused_variables, reason = "a user timeout is theirs alone")

@@ -1,4 +1,4 @@
-//! Which connection of a locker is opened first: the one that renews its leases.
+//! A locker's connection that renews leases is opened first.
 //!
 //! See "What happens when many processes reconnect after a restart (thundering herd)?" in DESIGN.md.
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// How many connections are being opened that renew.
+/// How many connections that renew are being opened.
 #[derive(Clone, Default)]
 pub(crate) struct Precedence(Arc<watch::Sender<usize>>);
 
@@ -17,14 +17,12 @@ impl Precedence {
         First(self.clone())
     }
 
-    /// Returns when there are none.
     pub(crate) async fn none(&self) {
         // The sender lives as long as this.
         drop(self.0.subscribe().wait_for(|count| *count == 0).await);
     }
 }
 
-/// A connection that is opened first.
 pub(crate) struct First(Precedence);
 
 impl Drop for First {

@@ -1,4 +1,4 @@
-//! Getting the secrets that a new connection needs: values, files, or what the user's functions return.
+//! The secrets of a new connection: values, files, or results of the user's functions.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -16,22 +16,20 @@ use crate::core::process::together::first_of;
 use crate::core::types::error::{Cause, LockError, LockErrorKind};
 use crate::core::types::secret::Secret;
 
-/// One secret of a locker, which each connection gets once.
 #[derive(Clone)]
 pub(crate) struct SecretSource<T> {
     /// `None` where the locker was given none.
     secret: Option<Secret<T>>,
     /// What it is, with the paths of files.
     pub(super) name: Arc<str>,
-    /// The calls of the user's function that may run at the same time.
     calls: Arc<Semaphore>,
-    /// The runtime in whose context they run, and whose timers keep the deadlines.
+    /// Runs those calls; its timers keep the deadlines.
     runtime: Handle,
 }
 
 impl<T: Clone + Send + 'static> SecretSource<T> {
     /// # Errors
-    /// When the secret is at hand, and cannot be read or is not valid.
+    /// When a value or a file is not valid, or cannot be read.
     pub(crate) fn new(
         what: &str,
         secret: Option<Secret<T>>,
@@ -50,13 +48,12 @@ impl<T: Clone + Send + 'static> SecretSource<T> {
         Ok(Self { secret, name: name.into(), calls, runtime })
     }
 
-    /// Whether the locker was given one.
     #[cfg(feature = "tls-no-provider")]
     pub(super) fn is_given(&self) -> bool {
         self.secret.is_some()
     }
 
-    /// The secret of now; `None` where the locker was given none.
+    /// The current secret; `None` if the locker was given none.
     ///
     /// # Errors
     /// When the files cannot be read, or the user's function fails or returns none within the limit.
@@ -73,16 +70,15 @@ impl<T: Clone + Send + 'static> SecretSource<T> {
         }
     }
 
-    /// The secret of now is none, for this reason.
     pub(super) fn refuse(&self, cause: Cause) -> Fault {
         let message = format!("{}: {cause}", self.name).replace(['\n', '\r'], " ");
         Fault { source: Some(cause), ..Fault::new(LockErrorKind::Refused, message) }
     }
 
-    /// Asks for the secret on a thread of its own: that may block, and the thread of a runtime may be the one
-    /// that renews leases. Once this is dropped, a call of the user's function ends at its next `await`.
+    /// Gets the secret on its own thread: that may block, and a runtime's thread may be the one that renews leases. If
+    /// this is dropped, the user's function ends at its next `await`.
     ///
-    /// See "Why does the credentials function run on a thread of its own?" in DESIGN.md.
+    /// See "Why are credentials requested for every new connection (`AUTH`), on a thread of their own?" in DESIGN.md.
     async fn ask(&self, secret: Secret<T>) -> Result<T, Cause> {
         let ended = |_| words("there are no more");
         let call = Arc::clone(&self.calls).acquire_owned().await.map_err(ended)?;
@@ -119,7 +115,7 @@ pub(super) fn words(words: impl Into<Box<dyn Error + Send + Sync>>) -> Cause {
     words.into().into()
 }
 
-/// How many calls may run at the same time: one that hangs keeps its thread.
+/// How many calls may run at once: a hanging one keeps its thread.
 const MAX_CALLS: usize = 32;
 
 #[cfg(test)]
@@ -133,7 +129,6 @@ mod tests {
     use super::*;
     use crate::core::background::background;
 
-    /// Each of them keeps its thread for as long as it hangs.
     #[tokio::test]
     async fn no_more_calls_than_threads_are_spared_run_at_a_time() {
         let (hanging, end) = channel::<Infallible>();

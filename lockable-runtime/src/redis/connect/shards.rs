@@ -1,4 +1,4 @@
-//! The shards of a cluster, by what a node answers to `CLUSTER SLOTS`.
+//! The shards of a cluster, by a reply to `CLUSTER SLOTS`.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,6 @@ use crate::core::types::slot::{COUNT, Slot};
 /// A master with slots, and its replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shard {
-    /// The numbers of its slots.
     pub(crate) ranges: Vec<RangeInclusive<u16>>,
     pub(crate) master: Endpoint,
     pub(crate) replicas: Vec<Endpoint>,
@@ -26,7 +25,7 @@ impl Shard {
     }
 }
 
-/// The shards in a reply of the node at `asked`; `None` where it is no such reply.
+/// The shards in a reply of the node at `asked`; `None` if it is malformed.
 pub(crate) fn shards(reply: &Value, asked: &Endpoint) -> Option<Vec<Shard>> {
     let entries = Vec::<Vec<Value>>::from_redis_value_ref(reply).ok()?;
     let mut shards = Vec::<Shard>::new();
@@ -51,8 +50,8 @@ pub(crate) fn shards(reply: &Value, asked: &Endpoint) -> Option<Vec<Shard>> {
     Some(shards)
 }
 
-/// `[host, port, id, [name, value, …]]`. A node without a host has the one that was asked; where its name is not
-/// known (`?`), its address may be.
+/// `[host, port, id, [name, value, …]]`. A node without a host has that of the replying node; one whose name is unknown
+/// (`?`) may have an address.
 fn endpoint(node: &Value, asked: &Endpoint) -> Option<Endpoint> {
     let node = Vec::<Value>::from_redis_value_ref(node).ok()?;
     let [host, port, rest @ ..] = &node[..] else { return None };
@@ -66,7 +65,7 @@ fn endpoint(node: &Value, asked: &Endpoint) -> Option<Endpoint> {
     Some(Endpoint { host: host.unwrap_or_else(|| asked.host.clone()), port })
 }
 
-/// The client library would cut off what does not fit.
+/// The client library would truncate it.
 fn number(value: &Value) -> Option<u16> {
     let Value::Int(number) = value else { return None };
     u16::try_from(*number).ok()
@@ -90,7 +89,6 @@ mod tests {
         shards(&reply, &at("asked", 7000))
     }
 
-    /// A node in the words of the protocol, with what newer servers add.
     fn node(host: &str, port: u16) -> String {
         let host = match host {
             "nil" => "$-1".to_owned(),
@@ -124,7 +122,7 @@ mod tests {
         }
     }
 
-    /// A node that was reset is named so by the others.
+    /// Other nodes name a node so that was reset.
     #[test]
     fn a_node_without_an_address_has_no_slots() {
         let entries = [entry(0, 1, &[node("", 0)]), entry(2, 3, &[node("a", 1), node("", 0)])];

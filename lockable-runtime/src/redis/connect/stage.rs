@@ -1,6 +1,6 @@
-//! How far a connection is that is being opened: the words of an error, and of a deadline that ends meanwhile.
+//! The stage of a connection that is being opened, for the words of an error or a timeout.
 //!
-//! See "What does an error say about a connection that was not opened?" in DESIGN.md.
+//! See "How are the addresses of a host tried, and what does an error say of them?" in DESIGN.md.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -11,49 +11,43 @@ use std::time::Duration;
 use crate::core::process::mutex::Mutex;
 use crate::core::types::remedy::Advice;
 
-/// What is waited for.
 #[derive(Default)]
 pub(crate) enum Stage {
-    /// Nothing of the server itself: it is not known where it is, or who logs in.
+    /// The server's address or the login is not known yet.
     #[default]
     Ahead,
     /// The addresses of this host.
     Name(String),
-    /// A TCP connection to one of these addresses, each with what came of that.
+    /// A TCP connection to one of these addresses, each with its outcome.
     Tcp(BTreeMap<SocketAddr, String>),
-    /// The answer to the handshake of TLS.
     Handshake,
-    /// The answer to the login.
     Login,
-    /// The answer to this command behind the login.
+    /// The answer to this command after the login.
     Command(String),
 }
 
-/// The stage of one connection, and what to do where it fails there. The task that opens it writes; those who give up
-/// waiting for it read.
+/// The stage of one connection, and the advice if it fails there. The task that opens it writes; those who stop waiting
+/// for it read.
 #[derive(Clone, Default)]
 pub(crate) struct Progress(Arc<Mutex<(Stage, Advice)>>);
 
 impl Progress {
-    /// The next stage begins.
     pub(crate) fn reach(&self, stage: Stage, advice: impl Into<Advice>) {
         *self.0.lock() = (stage, advice.into());
     }
 
-    /// What came of trying this address.
     pub(super) fn tried(&self, address: SocketAddr, outcome: String) {
         if let (Stage::Tcp(tried), _) = &mut *self.0.lock() {
             tried.insert(address, outcome);
         }
     }
 
-    /// Returns the stage in words, and what to do.
     pub(crate) fn words(&self) -> (String, Advice) {
         let reached = self.0.lock();
         (reached.0.to_string(), reached.1.clone())
     }
 
-    /// Says that `what` did not happen within the limit, with the stage that was reached, and what to do.
+    /// Says that `what` did not happen within the limit, with the stage and the advice.
     pub(crate) fn late(&self, what: &str, limit: Duration) -> (String, Advice) {
         let (stage, advice) = self.words();
         (format!("{what} within {limit:?}: {stage}"), advice)

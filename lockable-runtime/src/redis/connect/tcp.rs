@@ -1,6 +1,6 @@
-//! A TCP connection to whichever of a host's addresses accepts one first.
+//! A TCP connection to the first of a host's addresses that accepts one.
 //!
-//! See "Why are the addresses of a host tried side by side?" in DESIGN.md.
+//! See "How are the addresses of a host tried, and what does an error say of them?" in DESIGN.md.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::stage::{Progress, Stage};
 use crate::core::process::together::first_success;
 
-/// Connects to one of a host's addresses. Each is tried after a pause, or once one before it has failed.
+/// Tries each address after a pause, or once an earlier one has failed.
 pub(super) async fn connect<P: Future<Output = ()>>(
     addresses: Vec<SocketAddr>,
     progress: &Progress,
@@ -30,7 +30,7 @@ pub(super) async fn connect<P: Future<Output = ()>>(
     })
 }
 
-/// IPv6 and IPv4 in turns: the way of one of them may lead nowhere.
+/// IPv6 and IPv4 in turns: one of them may lead nowhere.
 fn in_turns(mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let (mut of_four, mut of_six) = (0, 0);
     addresses.sort_by_cached_key(|address| {
@@ -58,7 +58,6 @@ mod tests {
         socket
     }
 
-    /// Its queue is full, so that the system drops whatever asks for another connection.
     fn swallowing() -> (SocketAddr, (TcpListener, Connected)) {
         let listener = bound().listen(0).unwrap().into_std().unwrap();
         let address = listener.local_addr().unwrap();

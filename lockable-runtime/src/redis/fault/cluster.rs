@@ -1,4 +1,4 @@
-//! Why a cluster, or a node of one, gives no answer that counts, in words.
+//! The words of faults of a cluster or its nodes.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,6 @@ use crate::core::types::error::LockErrorKind;
 use crate::core::types::remedy;
 use crate::core::types::slot::Slot;
 
-/// No node said which nodes have which slots.
 pub(crate) fn unknown(cluster: &str, faults: Vec<Fault>) -> Fault {
     let is_refused = faults.iter().all(|fault| fault.kind == LockErrorKind::Refused);
     let kind = if is_refused { LockErrorKind::Refused } else { LockErrorKind::Unavailable };
@@ -31,12 +30,11 @@ pub(crate) fn without_slots(cluster: &str) -> Fault {
     Fault::unavailable(format!("{cluster}: no node of the cluster has slots"))
 }
 
-/// The node that was asked has no slots any more.
 pub(crate) fn without_its_slots(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the node has no slots any more"))
 }
 
-/// Nodes name each other for a slot; the fault is that of the last one.
+/// Nodes name each other for a slot; the fault is the last one's.
 pub(crate) fn circle(last: &Fault) -> Fault {
     Fault::unavailable(format!(
         "{}; redirect loop: the nodes keep naming each other for this slot",

@@ -1,4 +1,4 @@
-//! Errors of servers and connections, in words that say whose fault it is and what to do.
+//! Errors of servers and connections, in words that say who is at fault and what to do.
 
 use std::sync::Arc;
 
@@ -27,25 +27,23 @@ use crate::core::types::key::LockKey;
 use crate::core::types::remedy::{Advice, Remedy};
 use crate::core::types::slot::Slot;
 
-/// An error of the connection, or one that the server answered.
 pub(crate) fn of(server: &str, error: &RedisError) -> Fault {
     About::Locks.fault(server, error)
 }
 
-/// What an error is about, as far as the advice depends on that.
+/// The context of an error, which decides the advice.
 #[derive(Clone, Copy)]
 pub(crate) enum About {
     Locks,
-    /// What locks need of a server, or of a node of a cluster; the advice is for a refusal that has none.
+    /// A command that locks need; the advice is for a refusal without one.
     Need {
         is_node: bool,
         otherwise: &'static str,
     },
-    /// Looking at locks.
+    /// Reading locks.
     Looking(Channels),
-    /// Logging in, by what the builder was given, or else by what is in the URL.
+    /// Logging in, with the builder's credentials (`true`) or the URL's.
     Login(bool),
-    /// Waiting for replicas.
     Confirming,
 }
 
@@ -74,7 +72,7 @@ impl About {
     }
 }
 
-/// Whose fault an error is, its own words, and what to do about it where that is known.
+/// The kind of an error, its words, and advice if there is any.
 pub(crate) fn explain(error: &RedisError) -> (LockErrorKind, String, Advice) {
     if let Some(answered) = opening::closing(error) {
         let (kind, cause, advice) = explain(answered);
@@ -100,7 +98,7 @@ pub(crate) fn of_fence(mut fault: Fault, namespace: &Namespace, key: &LockKey) -
     fault
 }
 
-/// A fault in asking for a place in the queue, which names the companion key where that is the reason.
+/// A fault in enqueuing, which names the companion key if that is the reason.
 pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, attempt: &Attempt) -> Fault {
     if fault.message.contains("at the fence counter") {
         return of_fence(fault, namespace, &attempt.key);
@@ -116,74 +114,69 @@ pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, attempt: &Attemp
     fault
 }
 
-/// Returns the error of a secret that a connection needs and does not get, which is an error of this process.
+/// The error of a missing secret, which is an error of this process.
 pub(crate) fn missing_secret(error: &RedisError) -> Option<&LockError> {
     opening::io_error(error)?.get_ref()?.downcast_ref()
 }
 
-/// Adds the server, and what to do, to the fault of a secret that is missing before there is a connection to it.
+/// Adds the server and the advice to the fault of a secret that is missing before there is a connection.
 pub(crate) fn of_secret(server: &str, fault: Fault) -> Fault {
     Fault { message: format!("{server}: {}", fault.message), ..fault }.advise(SECRET)
 }
 
-/// Says what to do about a secret that is missing.
 const SECRET: &str = "mend the file, or the function that returns it";
 
 const RENAME: &str = "delete or rename it";
 
-/// What to do where the server refuses what the builder was given.
 const GIVEN: Advice = Advice::new(
     Remedy::Credentials,
     "the server refuses the user and the password that `LockerBuilder::credentials` gave",
 );
 
-/// Whether a server, or another one than is expected, did not take the user and the password.
+/// Whether a server, perhaps the wrong one, refused the user and the password.
 pub(crate) fn is_login_refused(error: &RedisError) -> bool {
     error.kind() == ErrorKind::AuthenticationFailed
 }
 
-/// Whether a server knows no databases: the client library says so only by its words.
+/// Whether a server has no databases: the client library says so only in words.
 pub(crate) fn has_no_databases(error: &RedisError) -> bool {
     error.detail().is_some_and(|words| words.contains(NO_SELECT))
 }
 
-/// Whether a server that is asked about its cluster is in none.
 pub(crate) fn is_no_node(error: &RedisError) -> bool {
     const UNKNOWN: &str = "unknown command 'CLUSTER'";
     error.detail().is_some_and(|words| words.contains(DISABLED) || words.contains(UNKNOWN))
 }
 
-/// Inside a script the server reports a missing right by its words alone: 7.0 by the first of these,
-/// later ones by the second.
+/// Inside a script the server reports a missing right only in words: 7.0 by the first of these, later versions by the
+/// second.
 pub(crate) fn is_missing_right(error: &RedisError) -> bool {
     const WORDS: [&str; 2] = ["The user executing the script can't", "ACL failure in script"];
     error.kind() == ServerErrorKind::NoPerm.into()
         || error.detail().is_some_and(|detail| WORDS.iter().any(|words| detail.contains(words)))
 }
 
-/// Whether a missing right is one to the command, and not to a key or a channel.
+/// Whether the missing right is one to the command, not to a key or a channel.
 pub(crate) fn forbids_command(error: &RedisError) -> bool {
     error.detail().is_some_and(|words| words.contains("to run the"))
 }
 
-/// Whether scripts are not to be called by their names, because the user may not, or the server has no such command.
+/// Whether scripts cannot be called by name: the right or the command is missing.
 pub(crate) fn forbids_names(error: &RedisError) -> bool {
     error.detail().is_some_and(|words| words.to_ascii_lowercase().contains("'evalsha'"))
 }
 
-/// Writes belong elsewhere now: a replica refuses them, in a cluster by the name of another node.
+/// Writes belong elsewhere now: a replica refuses them, or names another node.
 pub(crate) fn leads_away(error: &RedisError) -> bool {
     use ServerErrorKind::{Ask, Moved, ReadOnly};
     [Ask, Moved, ReadOnly].into_iter().any(|kind| error.kind() == kind.into())
 }
 
-/// The reply is none that a server gives to this request: it may be one to another, and what the request has done
-/// is not known.
+/// No server answers so to this request: the reply may be another's, and what the request has done is unknown.
 pub(crate) fn is_no_answer(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Parse | ErrorKind::UnexpectedReturnType)
 }
 
-/// A node answers for the slot of a command that it is elsewhere, or moves.
 pub(crate) fn is_redirect(error: &RedisError) -> bool {
     use ServerErrorKind::{Ask, Moved, TryAgain};
     [Ask, Moved, TryAgain].into_iter().any(|kind| error.kind() == kind.into())
@@ -194,12 +187,11 @@ pub(crate) fn is_out_of_memory(error: &RedisError) -> bool {
     error.code() == Some("OOM")
 }
 
-/// Whether a server that answers this may answer the same command well later.
 pub(crate) fn passes(error: &RedisError) -> bool {
     verdict(error).0 == LockErrorKind::Unavailable && !is_out_of_memory(error)
 }
 
-/// The keys of one command are in several slots, of which this server, or a proxy, takes one at a time.
+/// The command's keys are in several slots, but this server or proxy accepts only one.
 pub(crate) fn is_cross_slot(error: &RedisError) -> bool {
     error.kind() == ServerErrorKind::CrossSlot.into()
 }
@@ -236,7 +228,6 @@ fn verdict(error: &RedisError) -> (LockErrorKind, Advice) {
     }
 }
 
-/// What the errors that pass by themselves mean, by their codes.
 fn passing(code: &str) -> Option<&'static str> {
     Some(match code {
         "OOM" => "the server is out of memory; see `maxmemory`",
@@ -259,7 +250,7 @@ fn passing(code: &str) -> Option<&'static str> {
     })
 }
 
-/// The client library says only by its words why it could not select the database of the URL.
+/// The client library says only in words why it could not select the URL's database.
 fn of_database(error: &RedisError) -> (LockErrorKind, Advice) {
     let words = error.detail().unwrap_or_default();
     if words.contains("Authentication required") {
@@ -302,16 +293,14 @@ const NO_CLUSTER: &str = "this is no node of a cluster; write `redis://host:6379
 const NO_DATABASES: &str = "a server without databases has no locks; if it is a Sentinel, write \
                             `redis-sentinel://host:26379/NAME` with the name of the primary";
 
-/// Says what to do where a command is unknown, renamed or disabled.
 pub(crate) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \
                                      server that has it";
 
-/// Says what to do where `EVAL`, or a command that scripts call, is unknown, renamed or disabled.
+/// Advice if `EVAL`, or a command that scripts call, is unknown, renamed or disabled.
 pub(crate) const NO_SCRIPTS: &str = "locks cannot be released safely without scripts; enable `EVAL` \
                                      and the commands that scripts call, or use a server that has \
                                      them";
 
-/// The words of the client library, or of the server.
 fn one_line(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("the server answered `{code} {detail}`"),
@@ -323,7 +312,7 @@ pub(crate) fn unexpected(server: &str, what: &str) -> Fault {
     Fault::unavailable(format!("{server}: unexpected reply to {what}"))
 }
 
-/// The other side has hung up, or the way to it is gone.
+/// The peer has hung up, or the way to it is gone.
 pub(crate) fn broke(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the connection broke"))
 }
@@ -334,7 +323,7 @@ pub(crate) fn runtime_ended(server: &str) -> Fault {
     ))
 }
 
-/// A release whose answer was lost, and that found nothing when it was repeated.
+/// The release's reply was lost, and its repetition found nothing.
 pub(crate) fn unsure_release(server: &str) -> Fault {
     Fault::unavailable(format!(
         "{server}: the connection broke during the release; whether the lock was released or had already \
@@ -342,19 +331,17 @@ pub(crate) fn unsure_release(server: &str) -> Fault {
     ))
 }
 
-/// Fewer replicas than are needed have a lock.
 pub(crate) fn unconfirmed(server: &str, count: u64, needed: u8) -> Fault {
     Fault::unavailable(format!("{server}: {count} of {needed} replicas have it"))
 }
 
-/// A lock that was held before replicas had confirmed it.
+/// The lock was lost before replicas had confirmed it.
 pub(crate) fn gone(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the lock was gone before replicas had it"))
 }
 
 const WAIT_FORBIDDEN: &str = "`replicas` needs one right more: grant `+wait` with `ACL SETUSER`";
 
-/// What to do where `WAIT` is unknown, renamed or disabled.
 pub(crate) const NO_WAIT: &str =
     "`replicas` needs this command; leave that setting out, or use a server that has it";
 
@@ -369,7 +356,6 @@ pub(crate) fn bad_url(error: &RedisError) -> LockError {
     )
 }
 
-/// A URL of TLS in a program without it.
 pub(crate) fn no_tls() -> LockError {
     let message = "`rediss://` needs the feature `tls` of lockable-runtime, or `tls-no-provider`";
     LockError::new(LockErrorKind::InvalidUrl, message.to_owned())

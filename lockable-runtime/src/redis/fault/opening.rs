@@ -1,5 +1,5 @@
-//! Connections that break while they are opened: often the server speaks something else than the URL says, or says itself
-//! why it closes them.
+//! Connections that break while they are opened: often the protocol of the URL is wrong, or the server says why it
+//! closes them.
 
 use std::error::Error;
 use std::fmt;
@@ -11,12 +11,9 @@ use super::words;
 use crate::core::types::error::Cause;
 use crate::core::types::remedy::{Advice, Remedy};
 
-/// A connection that broke while it was opened.
 #[derive(Debug)]
 struct Unanswered {
-    /// The stage.
     words: String,
-    /// It may be that the URL is wrong.
     advice: Advice,
     error: RedisError,
 }
@@ -33,7 +30,7 @@ impl Error for Unanswered {
     }
 }
 
-/// Adds the stage and its [`advice`] to the error of a connection that broke; returns any other error as it is.
+/// Adds the stage and its [`advice`] to the error of a broken connection; returns any other error unchanged.
 pub(crate) fn at_stage((words, advice): (String, Advice), error: RedisError) -> RedisError {
     if !is_break(&error) {
         return error;
@@ -43,38 +40,33 @@ pub(crate) fn at_stage((words, advice): (String, Advice), error: RedisError) -> 
     io::Error::new(kind, Unanswered { words, advice, error }).into()
 }
 
-/// What to do about a connection that broke while it was opened.
 pub(super) fn advice(error: &RedisError) -> Option<Advice> {
     Some(inside::<Unanswered>(error)?.advice.clone())
 }
 
-/// The error of a server that has answered this alone and closed the connection; `None` where it is no error.
+/// The error of a server whose only reply was this before it closed the connection; `None` if it is no error.
 pub(crate) fn of_closed(reply: &[u8]) -> Option<io::Error> {
     let is_one = reply.iter().position(|byte| *byte == b'\n') == reply.len().checked_sub(1);
     let answered = parse_redis_value(reply).ok().filter(|_| is_one)?.extract_error().err()?;
     Some(io::Error::new(io::ErrorKind::ConnectionRefused, words::shown(&answered)))
 }
 
-/// What the server has answered before it closed the connection, where nothing else came.
+/// The server's only reply before it closed the connection.
 pub(super) fn closing(error: &RedisError) -> Option<&RedisError> {
     inside(error)
 }
 
-/// What to do where TLS is expected.
 pub(crate) const TLS: &str =
     "if the server speaks TLS, write `rediss://`, `rediss-sentinel://` or `rediss-cluster://`";
 
-/// What to do where TLS is not understood.
 pub(crate) const NO_TLS: &str = "if the server speaks no TLS there, write `redis://`, `redis-sentinel://` \
                                  or `redis-cluster://`";
 
-/// What to do where a server may expect a certificate.
 pub(crate) const NO_CERTIFICATE: Advice = Advice::new(
     Remedy::ClientCertificate,
     "if the server requires client certificates, give one by `LockerBuilder::client_certificate`",
 );
 
-/// What to do where a server may not accept one.
 pub(crate) const CERTIFICATE_REFUSED: &str =
     "see the server's log: it may refuse the client's certificate";
 
@@ -82,12 +74,12 @@ fn inside<T: Error + 'static>(error: &RedisError) -> Option<&T> {
     io_error(error)?.get_ref()?.downcast_ref()
 }
 
-/// The error of the system, or of a layer on the way to it, that is inside.
+/// The error of the system inside, or of a layer on the way to it.
 pub(super) fn io_error(error: &RedisError) -> Option<&io::Error> {
     error.source()?.downcast_ref::<Cause>()?.downcast_ref()
 }
 
-/// Whether the other side has hung up, or speaks another protocol.
+/// Whether the peer has hung up, or speaks another protocol.
 fn is_break(error: &RedisError) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof};
     let broken = [BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof];

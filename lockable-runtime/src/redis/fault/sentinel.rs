@@ -1,4 +1,4 @@
-//! Why a Sentinel gives no answer that counts, in words.
+//! The words of a Sentinel's faults.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -11,22 +11,19 @@ use crate::core::backend::Fault;
 use crate::core::types::error::{Cause, LockErrorKind};
 use crate::core::types::remedy::{Advice, Remedy};
 
-/// Why it gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SentinelReason {
-    /// There is another server at its address.
+    /// Another server is at its address.
     NoSentinel,
-    /// The user may not ask.
     MissingRight,
-    /// It does not let the user in, or one side does not accept the other's certificate.
+    /// It refuses the user, or one side refuses the other's certificate.
     Refused,
     /// It does not answer, or not now.
     Silent,
 }
 
-/// Its own words, and what to do; the URL is that of a server at its address.
-///
-/// Sentinels have users and passwords of their own.
+/// The reason, the error's words, and advice; the URL is that of a server at its address. Sentinels have their own
+/// users and passwords.
 pub(crate) fn explained(url: &str, error: &RedisError) -> (SentinelReason, String, Advice) {
     let (kind, cause, advice) = explain(error);
     let is_unknown = error.detail().is_some_and(|words| words.contains("unknown command"));
@@ -48,7 +45,6 @@ pub(crate) fn explained(url: &str, error: &RedisError) -> (SentinelReason, Strin
     }
 }
 
-/// The fault where as many Sentinels name one primary as another.
 pub(crate) fn disagree(group: &str, named: impl Iterator<Item = impl Display>) -> Fault {
     let named: BTreeSet<_> = named.map(|endpoint| endpoint.to_string()).collect();
     let named = Vec::from_iter(named).join(" and ");
@@ -58,7 +54,6 @@ pub(crate) fn disagree(group: &str, named: impl Iterator<Item = impl Display>) -
     Fault::unavailable(message).advise(advice)
 }
 
-/// The fault of a Sentinel that has this name in messages.
 pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
     let (reason, cause, advice) = explained(url, error);
     let is_silent = reason == SentinelReason::Silent;
@@ -67,7 +62,7 @@ pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
     Fault { source, ..Fault::new(kind, format!("{sentinel}: {cause}")) }.advise(advice)
 }
 
-/// What to do where the primary that Sentinels name cannot be reached.
+/// Advice if the primary that Sentinels name is unreachable.
 pub(crate) const ADDRESSES: &str = "the Sentinels name this address; if it cannot be reached from here (containers, \
                                     NAT), set `replica-announce-ip` on each server and `sentinel \
                                     announce-ip` on each Sentinel, and give `sentinel monitor` an \

@@ -1,4 +1,4 @@
-//! Errors of TLS: whose certificate is not accepted, and which setting mends that.
+//! Errors of TLS: whose certificate is refused, and which setting mends that.
 
 use std::error::Error;
 use std::fmt;
@@ -13,7 +13,6 @@ use crate::core::types::remedy::{Advice, Remedy};
 /// This system has no root certificates, so it trusts no server.
 #[derive(Debug)]
 pub(crate) struct NoRootCertificates {
-    /// What kept them from being read.
     pub(crate) reason: Option<String>,
 }
 
@@ -42,7 +41,6 @@ pub(super) fn verdict(error: &RedisError) -> Option<(LockErrorKind, Advice)> {
     })
 }
 
-/// The server's certificate is not accepted here.
 fn of_server(error: &CertificateError) -> Advice {
     use CertificateError as Is;
     let advice = match error {
@@ -67,7 +65,7 @@ fn of_server(error: &CertificateError) -> Advice {
     advice.into()
 }
 
-/// What the server does not accept; `None` where that has nothing to do with certificates.
+/// What the server refuses; `None` if that is not about certificates.
 fn of_alert(alert: AlertDescription) -> Option<Advice> {
     use AlertDescription as Is;
     let advice = match alert {

@@ -1,22 +1,20 @@
-//! What may be shown of a server's words: all but what they quote of a command, which can be a key that is
-//! redacted, or an owner token.
+//! Shows a server's words without what they quote of a command: that may be a redacted key or an owner token.
 //!
-//! See "Why are quotations removed from server error messages?" in DESIGN.md.
+//! See "Why does `redact_keys` show a keyed hash, and why do server messages lose quotations?" in DESIGN.md.
 
 use std::borrow::Cow;
 
 use ::redis::{ErrorKind, RedisError, Value, parse_redis_value};
 
-/// Errors about the server as a whole: what these quote are settings.
+/// Errors about the server as a whole: these quote settings.
 const OF_SERVER: [&str; 4] = ["DENIED", "MASTERDOWN", "MISCONF", "OOM"];
 
-/// What a server writes in front of the arguments of a command that it does not know.
+/// Precedes the arguments of an unknown command in a server's words.
 const ARGUMENTS: &str = "with args beginning with";
 
-/// The mark for a quotation that was left out.
 const LEFT_OUT: &str = "…";
 
-/// The error in words that may be shown, of the same kind and with the same code.
+/// The error in words that may be shown, with the same kind and code.
 pub(crate) fn shown(error: &RedisError) -> RedisError {
     match (error.kind(), error.code(), error.detail()) {
         // These quote the answer, which may be the value of a lock.
@@ -40,14 +38,13 @@ fn is_code(word: &str) -> bool {
     word.bytes().all(is_part) && owner_token(word).is_none()
 }
 
-/// The error of a server that answers no more than that.
 fn answered(kind: ErrorKind, code: &str, detail: String) -> RedisError {
     let line = format!("-{code} {detail}\r\n");
     let answer = parse_redis_value(line.as_bytes()).and_then(Value::extract_error);
     answer.err().unwrap_or_else(|| (kind, "the server answered", detail).into())
 }
 
-/// The words up to the arguments of a command, without other quotations, and up to an owner token.
+/// The words up to a command's arguments or an owner token, without other quotations.
 fn unquoted<'a>(code: &str, words: &'a str) -> Cow<'a, str> {
     let mut shown = match words.find(ARGUMENTS) {
         Some(at) => Cow::Owned(words.split_at(at).0.trim_end_matches([' ', ',']).to_owned()),
@@ -65,9 +62,8 @@ fn unquoted<'a>(code: &str, words: &'a str) -> Cow<'a, str> {
     if shown.contains(is_control) { Cow::Owned(shown.replace(is_control, " ")) } else { shown }
 }
 
-/// Nothing where all that is quoted is the name of a command.
-///
-/// What is quoted may contain quotation marks itself, so all is left out up to the last of them.
+/// `None` if the only quotation is the name of a command. A quotation may contain quotation marks, so all is removed up
+/// to the last of them.
 fn without_quotations(words: &str) -> Option<String> {
     let mut from = 0;
     while let Some((start, mark)) = opening(words, from) {
@@ -84,7 +80,7 @@ fn without_quotations(words: &str) -> Option<String> {
     None
 }
 
-/// The next mark that a quotation can begin with; an apostrophe follows a letter.
+/// The next mark that can open a quotation; an apostrophe follows a letter.
 fn opening(words: &str, from: usize) -> Option<(usize, char)> {
     let mut before = words.get(..from)?.chars().next_back();
     for (at, c) in words.get(from..)?.char_indices() {
@@ -96,7 +92,7 @@ fn opening(words: &str, from: usize) -> Option<(usize, char)> {
     None
 }
 
-/// Whether the marks at these places enclose what the words call a command.
+/// Whether the marks at these places enclose the name of a command.
 fn is_command(words: &str, start: usize, end: usize) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"|-_.".contains(&byte);
     let is_word = words.get(start + 1..end).is_some_and(|name| name.bytes().all(is_part));
@@ -126,7 +122,7 @@ mod tests {
         sources.fold(String::new(), |all, error| all + &format!("{error} {error:?} "))
     }
 
-    /// What servers answer: Redis 7 and 8 and Valkey 8 and 9, and proxies and relatives of theirs.
+    /// Replies of Redis 7 and 8, Valkey 8 and 9, and of proxies and relatives.
     #[test]
     fn what_a_server_quotes_is_not_shown() {
         let token = "0123456789abcdef.7 request 7";

@@ -1,42 +1,41 @@
-//! The channels of one server: which of them are subscribed to, and what changes that.
-//!
-//! Without a connection, so that a test can bring the events in any order.
+//! The channels of one server: which are subscribed to, and what changes that. It has no connection, so that a test can
+//! bring the events in any order.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::core::types::owner::Origin;
 use crate::core::types::slot::Slot;
 
-/// Where the wake-ups of an origin are published for the locks of a slot.
+/// The channel for wake-ups of an origin about a slot's locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Channel {
     pub(crate) slot: Slot,
     pub(crate) origin: Origin,
 }
 
-/// What is to be asked of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChannelChange {
     Join(Channel),
     Leave(Channel),
 }
 
-/// The channels that calls listen to. `L` is who waits until a channel is confirmed.
+/// The channels of this process's waiters. An `L` waits until its channel is confirmed.
 pub(crate) struct ChannelSet<L> {
     known: HashMap<Channel, Membership<L>>,
-    /// In the order in which they are sent: a channel may be left and joined again.
+    /// In the order of sending: a channel may be left and joined again.
     changes: Vec<ChannelChange>,
 }
 
 enum Membership<L> {
-    /// It is not confirmed yet.
     Asked(Vec<L>),
-    /// `is_used` says whether a call has listened to it since the last sweep.
-    Confirmed { is_used: bool },
+    /// `is_used`: whether a call has listened since the last sweep.
+    Confirmed {
+        is_used: bool,
+    },
 }
 
 impl<L> ChannelSet<L> {
-    /// Whether the channel is confirmed; a call listens to it.
+    /// Whether the channel is confirmed; marks it as used.
     pub(crate) fn is_confirmed(&mut self, channel: Channel) -> bool {
         match self.known.get_mut(&channel) {
             Some(Membership::Confirmed { is_used }) => {
@@ -47,7 +46,6 @@ impl<L> ChannelSet<L> {
         }
     }
 
-    /// Has this one wait until the channel is confirmed.
     pub(crate) fn join(&mut self, channel: Channel, listener: L) {
         if let Some(Membership::Asked(listeners)) = self.known.get_mut(&channel) {
             return listeners.push(listener);
@@ -60,13 +58,11 @@ impl<L> ChannelSet<L> {
         std::mem::take(&mut self.changes)
     }
 
-    /// The channel is subscribed to; returns who waited for that.
     pub(crate) fn confirmed(&mut self, channel: Channel) -> Vec<L> {
         let confirmed = Membership::Confirmed { is_used: true };
         self.known.insert(channel, confirmed).map_or_else(Vec::new, Membership::listeners)
     }
 
-    /// The channel cannot be subscribed to; returns who waited for that.
     pub(crate) fn refused(&mut self, channel: Channel) -> Vec<L> {
         self.known.remove(&channel).map_or_else(Vec::new, Membership::listeners)
     }
@@ -84,8 +80,8 @@ impl<L> ChannelSet<L> {
         });
     }
 
-    /// The connection is over: only the channels remain that are waited for, to be joined on another one.
-    /// Returns the slots of the confirmed ones.
+    /// The connection is over: keeps only the channels with listeners, to join them on the next. Returns the slots of
+    /// the confirmed ones.
     pub(crate) fn start_again(&mut self, waits: impl Fn(&L) -> bool) -> HashSet<Slot> {
         let mut lost = HashSet::new();
         self.known.retain(|channel, membership| match membership {
@@ -99,7 +95,6 @@ impl<L> ChannelSet<L> {
         lost
     }
 
-    /// Forgets the channels that are not confirmed; returns who waited for them.
     pub(crate) fn give_up(&mut self) -> Vec<L> {
         self.changes.clear();
         let mut waiting = Vec::new();

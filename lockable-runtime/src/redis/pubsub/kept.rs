@@ -1,4 +1,4 @@
-//! A subscription that is kept: opened again, with growing pauses, whenever it is lost.
+//! A subscription that is opened again, with backoff, when it is lost.
 
 use std::future::Future;
 use std::time::Duration;
@@ -15,51 +15,47 @@ use crate::core::types::random::random;
 use crate::redis::connect::opener::{Opener, Target};
 use crate::redis::fault;
 
-/// The longest pause before the next try after the first that fails. It doubles with each, up to the longest: so often the
-/// waiters send a request meanwhile.
+/// The pause after the first failure. It doubles with each failure, up to the longest, in which the waiters send a
+/// request of their own.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest pause after this number of tries has failed in a row.
+/// The longest pause after this number of failures in a row.
 pub(super) fn pause_after(failures: u32) -> Duration {
     SHORTEST_PAUSE.saturating_mul(1 << failures.min(MAX_DOUBLED)).min(LONGEST_PAUSE)
 }
 
-/// How often it doubles at most.
 const MAX_DOUBLED: u32 = 4;
 
-/// A random part of a pause, at least half of it: processes that lost their connections at one moment shall not all come
-/// back at another one.
+/// A random part of a pause, at least half of it, so that processes that lost their connections together do not return
+/// together.
 pub(super) fn jittered(pause: Duration) -> Duration {
     // Without randomness it is no lock that suffers.
     let [part, ..] = random().unwrap_or(u64::MAX).to_le_bytes();
     pause / 2 + pause / 2 * u32::from(part) / u32::from(u8::MAX)
 }
 
-/// What is done with a subscription.
 pub(crate) trait Subscriber: Send + 'static {
-    /// Opens a subscription, and passes on what arrives until it ends.
+    /// Opens a subscription, and passes on its messages until it ends.
     fn serve(&mut self) -> impl Future<Output = SubscriptionEnd> + Send;
 
-    /// Whether there is still someone for whom it is opened again.
+    /// Whether it is to be opened again.
     fn is_needed(&self) -> bool;
 }
 
-/// How a subscription has ended.
 pub(crate) enum SubscriptionEnd {
-    /// Its server was left for another one, which can be used at once.
+    /// Its server was left for another, which can be used at once.
     Left,
     Broken,
-    /// It could not be opened.
     Failed,
 }
 
-/// A task that keeps a subscription until this is dropped.
+/// A task that renews a subscription until this is dropped.
 pub(crate) struct Kept(AbortHandle);
 
 impl Kept {
-    /// This runtime outlives the callers'.
+    /// On this runtime, which outlives the callers'.
     pub(crate) fn spawn(timers: &Handle, subscriber: impl Subscriber) -> Self {
         Self(timers.spawn(keep(subscriber, timers.clone())).abort_handle())
     }
@@ -87,7 +83,6 @@ async fn keep(mut subscriber: impl Subscriber, timers: Handle) {
     }
 }
 
-/// A subscription to a server that may be left for another one.
 pub(super) struct Followed {
     target: Target,
     /// Over when the server at this address has become a replica.
@@ -106,7 +101,7 @@ impl Followed {
         Ok(Self { target, epoch, subscription })
     }
 
-    /// Passes on each message, until the subscription breaks, its server is left, or no locker is there.
+    /// Passes on each message until the subscription breaks, its server is left, or the locker is gone.
     pub(super) async fn pass_on(
         &mut self,
         opener: &Opener,
@@ -157,7 +152,7 @@ mod tests {
     use super::*;
     use crate::core::process::clock::{Moment, tokio_time};
 
-    /// Ends in these ways, one after the other, and says when it was served.
+    /// Ends in these ways, one after the other, and notes when it was served.
     struct Scripted {
         ends: IntoIter<SubscriptionEnd>,
         served: Arc<Mutex<Vec<Moment>>>,
@@ -174,7 +169,6 @@ mod tests {
         }
     }
 
-    /// The pauses after these ends, in milliseconds.
     async fn pauses(mut ends: Vec<SubscriptionEnd>) -> Vec<u128> {
         let served = Arc::new(Mutex::new(Vec::new()));
         ends.push(SubscriptionEnd::Failed);
@@ -184,7 +178,7 @@ mod tests {
         served.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect()
     }
 
-    /// At least half of what is expected; a timer may go off a millisecond late.
+    /// At least half of what is expected; a timer may be a millisecond late.
     fn are(pauses: &[u128], expected: &[u128]) {
         let fits = |(pause, of): (&u128, &u128)| (*of / 2..*of + 2).contains(pause);
         let fit = pauses.len() == expected.len() && pauses.iter().zip(expected).all(fits);

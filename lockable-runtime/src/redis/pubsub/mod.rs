@@ -1,5 +1,3 @@
-//! The subscriptions: for wake-ups, and for messages to holders.
-
 mod channel_set;
 pub(super) mod kept;
 pub(crate) mod push_subscription;

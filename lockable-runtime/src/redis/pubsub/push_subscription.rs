@@ -1,4 +1,4 @@
-//! A subscription that speaks RESP3, apart from the connections that carry commands.
+//! A subscription by RESP3, on its own connection.
 //!
 //! See "Why does the subscription speak RESP3?" in DESIGN.md.
 
@@ -17,39 +17,33 @@ const JOINED: [PushKind; 2] = [PushKind::Subscribe, PushKind::SSubscribe];
 const LEFT: [PushKind; 2] = [PushKind::Unsubscribe, PushKind::SUnsubscribe];
 const MESSAGES: [PushKind; 2] = [PushKind::Message, PushKind::SMessage];
 
-/// A connection that is subscribed to channels, and carries nothing else.
+/// A connection only for subscriptions.
 ///
 /// A node that gives a slot away ends the subscriptions to its channels with the message that confirms an
-/// unsubscription. The client takes that for the answer to a request in flight, where there is one. So each
-/// answer is compared with its request, and at the first such message that was not asked for, the connection is
-/// not used any more.
+/// unsubscription, which the client takes for the reply to a request in flight. So each reply is compared with its
+/// request, and the first unrequested message of that kind ends the use of the connection.
 pub(crate) struct PushSubscription {
     driven: Driven,
     received: Arc<Pushes>,
     channels: Channels,
 }
 
-/// What is asked of the node.
 pub(crate) enum ChannelRequest {
-    /// To subscribe to this channel.
     Join(String),
-    /// To unsubscribe from it.
     Leave(String),
-    /// To show that it lives.
     Ping,
 }
 
-/// Why a connection is not used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PushEnd {
-    /// The node has given a slot away, and has said so just now.
+    /// The node has just given a slot away.
     Unsubscribed,
     Broken,
 }
 
 impl PushSubscription {
-    /// Connects and logs in. `hear` gets each message that is published, on the runtime that drives the
-    /// connection, and may not block. The connection's end is notified.
+    /// Connects and logs in. `hear` gets each published message, on the runtime that drives the connection, and may not
+    /// block.
     pub(crate) async fn open(
         client: &Client,
         channels: Channels,
@@ -65,7 +59,7 @@ impl PushSubscription {
         Ok(Self { driven: driven.await?, received, channels })
     }
 
-    /// Sends the requests in one go; an error of the server's is one of the outcomes.
+    /// Sends the requests in one go; a server's error is one of the outcomes.
     pub(crate) async fn request(
         &self,
         requests: &[ChannelRequest],
@@ -83,7 +77,6 @@ impl PushSubscription {
         outcomes.collect::<Option<_>>().ok_or(PushEnd::Unsubscribed)
     }
 
-    /// Why it is not used any more, if it is not.
     pub(crate) fn end(&self) -> Option<PushEnd> {
         self.received.known.lock().end
     }
@@ -100,7 +93,7 @@ impl ChannelRequest {
         };
     }
 
-    /// What the reply says; `None` where it is none to this request.
+    /// The outcome by the reply; `None` if the reply is to another request.
     fn outcome(&self, reply: Value) -> Option<RedisResult<()>> {
         match (self, reply) {
             // One to `PING`, too, shows that the node lives.
@@ -130,7 +123,6 @@ fn leaving(requests: &[ChannelRequest]) -> HashSet<String> {
     requests.iter().filter_map(channel).collect()
 }
 
-/// What the driver of a connection has received.
 struct Pushes {
     known: Mutex<Joined>,
     changed: Arc<Notify>,
@@ -138,7 +130,7 @@ struct Pushes {
 
 #[derive(Default)]
 struct Joined {
-    /// The channels that are unsubscribed from by the requests in flight.
+    /// The channels that requests in flight leave.
     leaving: HashSet<String>,
     end: Option<PushEnd>,
 }
@@ -160,7 +152,7 @@ impl Pushes {
 }
 
 impl Joined {
-    /// Whether that is the first message that a channel is unsubscribed from as it was asked for.
+    /// Whether this first confirms a requested unsubscription.
     fn is_requested(&mut self, data: &[Value]) -> bool {
         channel_of(data).is_some_and(|channel| self.leaving.remove(channel))
     }
@@ -186,7 +178,6 @@ fn text_of(value: &Value) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// In the words of the protocol.
     fn push(kind: &str, channel: &str) -> Value {
         let (length, size) = (kind.len(), channel.len());
         let text = format!(">3\r\n${length}\r\n{kind}\r\n${size}\r\n{channel}\r\n:1\r\n");
@@ -210,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The answer after it, which belongs to the next request, would be taken for this one's.
+    /// Otherwise each later reply would be taken for that of the request before.
     #[test]
     fn an_unasked_message_answers_no_request() {
         let requests = ["a", "b"].map(|channel| ChannelRequest::Join(channel.to_owned()));

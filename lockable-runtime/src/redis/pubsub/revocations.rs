@@ -1,6 +1,6 @@
-//! The subscription on which this process hears what operators send to its holders.
+//! The subscription to operators' messages to holders of this process.
 //!
-//! See "How does a revoke request reach its holder by pub/sub?" in DESIGN.md.
+//! See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,19 +15,18 @@ use crate::core::types::reason::Reason;
 use crate::redis::connect::opener::Opener;
 use crate::redis::connect::reports::Reports;
 
-/// The pause after a server has refused the subscription, which only an operator can mend.
+/// The pause after a refusal, which only an operator can mend.
 const AFTER_REFUSAL: Duration = Duration::from_secs(60);
 
-/// More than any message of ours has.
 const MAX_BYTES: usize = 4_096;
 
-/// The one subscription of a locker; there is none until it has held a lock for a while that it renews.
+/// A locker's one subscription; started once it has held a lock with renewal for a while.
 pub(crate) struct Revocations {
     servers: AnyServer,
     task: OnceLock<Kept>,
 }
 
-/// Where the subscription can be, at each try.
+/// The server to subscribe at, for each try.
 pub(crate) type AnyServer = Arc<dyn Fn(usize) -> Option<Opener> + Send + Sync>;
 
 impl Revocations {
@@ -35,7 +34,6 @@ impl Revocations {
         Self { servers, task: OnceLock::new() }
     }
 
-    /// Begins to listen; later calls find that it does.
     pub(crate) fn start(&self, of_locker: &Opener) {
         if self.task.get().is_some() {
             return;
@@ -49,7 +47,7 @@ impl Revocations {
     }
 }
 
-/// What receives revocations. What is sent while it is not subscribed is lost, and its sender learns that no process
+/// Receives revocations. One that is sent while it is not subscribed is lost, and its sender learns that no process
 /// listens.
 struct RevocationReceiver {
     channel: String,
@@ -88,7 +86,7 @@ impl Subscriber for RevocationReceiver {
     }
 }
 
-/// `verb \n owner token \n reason \n lock key`: only a key may have more lines than one.
+/// `verb \n owner token \n reason \n lock key`: only a key may have several lines.
 pub(crate) fn written(revocation: &Revocation) -> String {
     let Revocation { verb, owner, key, reason } = revocation;
     let verb = match verb {
@@ -98,7 +96,7 @@ pub(crate) fn written(revocation: &Revocation) -> String {
     format!("{verb}\n{owner}\n{reason}\n{key}")
 }
 
-/// Nothing for what no operator sends: others may publish on the channel, too.
+/// `None` for a message that no operator sends: others may publish on the channel, too.
 fn parsed(message: &[u8]) -> Option<Revocation> {
     if message.len() > MAX_BYTES {
         return None;

@@ -1,4 +1,4 @@
-//! A subscription to channels, apart from the connections that carry commands.
+//! A subscription to channels, on its own connection.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,14 +12,12 @@ use tokio::runtime::Handle;
 use crate::core::process::clock::{timer_on, within};
 use crate::redis::connect::client::Client;
 
-/// A silent subscription is asked whether it lives.
+/// After this silence a subscription is pinged.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// The subscription has ended.
 pub(crate) struct Broken;
 
 pub(crate) struct Subscription {
-    /// Ends the subscription when it is dropped.
     sink: PubSubSink,
     stream: PubSubStream,
 }
@@ -34,7 +32,6 @@ impl Subscription {
         Ok(Self { sink, stream })
     }
 
-    /// The next message; `None` when the subscription has ended.
     pub(crate) async fn next(&mut self) -> Option<Msg> {
         poll_fn(|cx| Pin::new(&mut self.stream).poll_next(cx)).await
     }
@@ -43,7 +40,7 @@ impl Subscription {
         self.sink.ping().await
     }
 
-    /// The next message; `None` where it is silent, and has shown within that limit that it lives.
+    /// The next message; `None` after a silence, if a reply within `limit` shows that it lives.
     pub(crate) async fn message(
         &mut self,
         timers: &Handle,

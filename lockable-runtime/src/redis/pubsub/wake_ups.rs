@@ -1,4 +1,4 @@
-//! The subscription on which this process receives the wake-ups of one server.
+//! The subscription to the wake-ups of one server.
 //!
 //! See "How does a call wait in a cluster, by sharded pub/sub?" in DESIGN.md.
 
@@ -25,32 +25,30 @@ use crate::redis::connect::opener::{Opener, Target};
 use crate::redis::fault;
 use crate::redis::pubsub::push_subscription::{ChannelRequest, PushEnd, PushSubscription};
 
-/// How often the node is asked whether it lives, and the channels are left that no call has listened to since.
-/// A call that waits listens with each of its queries, which are less than a second apart.
+/// How often the node is pinged, and unused channels are left. A waiting call listens with each of its queries, less
+/// than a second apart.
 const SWEEP: Duration = Duration::from_secs(5);
 
-/// The pause before the next connection where the node has just answered: slots that move one right after the
-/// other cost one connection.
+/// The pause before the next connection if the node has just replied: slots that move in a row cost one connection.
 const SHORT_PAUSE: Duration = Duration::from_millis(10);
 
-/// For how long a request waits at most until its channel is confirmed. What is confirmed later makes its line ask again.
+/// How long a request waits for the confirmation of its channel. A later one makes its line send a query.
 const PATIENCE: Duration = Duration::from_millis(800);
 
-/// The pause after a server has refused the subscription, which only an operator can mend.
+/// The pause after a refusal, which only an operator can mend.
 const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 
-/// How many connections in a row may end with a slot that has moved before one was of use: others may have
-/// moved meanwhile.
+/// How many useless connections in a row may end with a moved slot: others may have moved meanwhile.
 const MAX_UNSUBSCRIBED: u32 = 3;
 
-/// The one subscription to a server; there is none until a call waits for a lock there. It ends a while after the last
-/// one of a cluster's node has stopped.
+/// The one subscription to a server, started by the first call that waits for a lock there. At a cluster's node it ends
+/// a while after the last waiter.
 pub(crate) struct WakeUps(Arc<Subscribed>);
 
 struct Subscribed {
     opener: Opener,
     state: Mutex<Listening>,
-    /// Notified when there is something to be sent, or the connection is over.
+    /// Notified when there is something to send, or the connection is over.
     changed: Arc<Notify>,
     /// Whether the server has refused what wake-ups need. Never unset.
     was_refused: AtomicBool,
@@ -60,18 +58,16 @@ struct Subscribed {
 struct Listening {
     channels: ChannelSet<oneshot::Sender<()>>,
     task: Option<Task>,
-    /// The number of the last task.
     number: u64,
-    /// Until when no subscription is tried.
+    /// Until then no subscription is tried.
     refused_until: Option<Moment>,
     /// How many connections in a row have confirmed no channel.
     in_vain: u32,
 }
 
-/// The task that subscribes. One that is not the last any more changes nothing.
+/// The task that subscribes. Only the last one changes anything.
 struct Task {
     number: u64,
-    /// Whether its connection is to be left.
     is_abandoned: bool,
 }
 
@@ -86,10 +82,10 @@ impl WakeUps {
         }))
     }
 
-    /// Waits until the server has answered about the channel of that origin for the locks of the slot, and not for long.
+    /// Waits, for a short time, until the channel of that origin for the slot's locks is confirmed or refused.
     ///
     /// # Cancel safety
-    /// The channel is subscribed to also when the caller is dropped.
+    /// A dropped caller's channel is subscribed to all the same.
     pub(crate) async fn listen(&self, slot: Slot, origin: Origin) {
         let opener = &self.0.opener;
         if let Some(answer) = self.0.find(slot, origin) {
@@ -98,13 +94,12 @@ impl WakeUps {
         }
     }
 
-    /// As [`listen`](Self::listen), but does not wait for the answer.
     pub(crate) fn start_listening(&self, slot: Slot, origin: Origin) {
         drop(self.0.find(slot, origin));
     }
 
-    /// Ends the subscription to a node that has no slots any more, and has every line there ask. The next call that
-    /// listens starts another subscription.
+    /// Ends the subscription to a node without slots, and has every line there send a query. The next call that listens
+    /// subscribes again.
     pub(crate) fn abandon(&self) {
         let mut state = self.0.state.lock();
         let Some(task) = &mut state.task else { return };
@@ -116,7 +111,7 @@ impl WakeUps {
 }
 
 impl Subscribed {
-    /// Subscribes to the channel, where it is not and no server has just refused that; gives the answer.
+    /// Subscribes to the channel, unless it is confirmed or was just refused; returns the answer.
     fn find(self: &Arc<Self>, slot: Slot, origin: Origin) -> Option<oneshot::Receiver<()>> {
         let channel =
             Channel { slot: if self.is_plain() { Slot::default() } else { slot }, origin };
@@ -138,7 +133,7 @@ impl Subscribed {
         Some(answer)
     }
 
-    /// Subscribes, and again when that is lost, until no call waits for a lock of this node.
+    /// Subscribes, and again after a loss, until no call waits at this node.
     async fn run(self: Arc<Self>, number: u64) {
         loop {
             let epoch = self.opener.demotion.epoch();
@@ -183,7 +178,6 @@ impl Subscribed {
         Ok((target, subscription))
     }
 
-    /// Why the subscription was lost; `None` where it is not needed any more.
     async fn serve(
         &self,
         number: u64,
@@ -230,7 +224,7 @@ impl Subscribed {
         }
     }
 
-    /// What is to be sent; `None` where the task is over, as it is without channels.
+    /// What is to be sent; `None` if the task is over, as it is without channels.
     fn changes(&self, number: u64, is_sweep: bool) -> Option<Vec<ChannelChange>> {
         let mut state = self.current(number)?;
         if is_sweep && !self.is_plain() {
@@ -242,8 +236,7 @@ impl Subscribed {
         Some(state.channels.take_changes())
     }
 
-    /// One outcome for each change, and perhaps one of the query whether the node lives. A channel that could
-    /// not be left ends with the connection.
+    /// An outcome for each change, and one for a ping if sent. A channel that cannot be left ends with the connection.
     fn answered(
         &self,
         number: u64,
@@ -289,7 +282,6 @@ impl Subscribed {
         }
     }
 
-    /// There was no connection; none is tried for a while.
     fn failed(&self, number: u64, fault: &Fault) {
         let Some(mut state) = self.current(number) else { return };
         let is_refused = fault.kind == LockErrorKind::Refused;
@@ -312,8 +304,7 @@ impl Subscribed {
         }
     }
 
-    /// The subscription is over, and what is published from now on is lost. Returns whether there may be another
-    /// one.
+    /// The subscription is over; later messages are lost. Returns whether there may be another.
     fn lost(&self, number: u64, end: PushEnd, server: &str) -> bool {
         let Some(mut state) = self.current(number) else { return false };
         let slots = state.channels.start_again(|listener| !listener.is_closed());
@@ -336,7 +327,7 @@ impl Subscribed {
         !is_hopeless
     }
 
-    /// Whether one channel has the wake-ups of all slots. It is kept, so that the next call that waits has it at once.
+    /// Whether one channel has the wake-ups of all slots. It stays, so that the next waiter has it at once.
     fn is_plain(&self) -> bool {
         self.opener.channels == Channels::Plain
     }
@@ -345,7 +336,6 @@ impl Subscribed {
         self.current(number).is_some_and(|mut state| !state.ends_without_channels())
     }
 
-    /// The state, while that is the last task.
     fn current(&self, number: u64) -> Option<MutexGuard<'_, Listening>> {
         let state = self.state.lock();
         let is_last = state.task.as_ref()?.number == number;
@@ -354,12 +344,11 @@ impl Subscribed {
 }
 
 impl Listening {
-    /// Whether no connection is tried now.
     fn is_refused_now(&self) -> bool {
         self.task.is_none() && self.refused_until.is_some_and(|until| boot_time() < until)
     }
 
-    /// Whether there are none, so that the task ends; the next call that listens starts another one.
+    /// Ends the task if there are no channels; the next call that listens starts another.
     fn ends_without_channels(&mut self) -> bool {
         let ends = self.channels.is_empty();
         if ends {
@@ -394,7 +383,6 @@ mod tests {
     const OWNER: &str = "0123456789abcdef.17500000000000010000000007 req-1";
 
     proptest! {
-        /// A script publishes the key as it is.
         #[test]
         fn a_wake_up_is_read_as_it_was_published(key in "[a-z:\n]{1,40}") {
             let read = wake_up(&format!("{OWNER}\n{key}")).unwrap();

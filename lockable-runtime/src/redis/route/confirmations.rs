@@ -1,4 +1,4 @@
-//! Confirmations: what a server has granted or renewed counts once enough of its replicas have it.
+//! A grant or a renewal counts once enough replicas have it.
 //!
 //! See "How does `replicas` confirm a lock (`WAIT`)?" in DESIGN.md.
 
@@ -16,12 +16,10 @@ use crate::redis::wire::connection::Connection;
 use crate::redis::wire::meaning::Failed;
 
 impl Router {
-    /// Whether a grant or a renewal counts only once enough replicas have it.
     pub(crate) fn confirms(&self) -> bool {
         self.topology.opener.replicas > 0
     }
 
-    /// Waits until enough replicas have a lock that was granted.
     pub(crate) async fn confirm(&self, attempt: Arc<Attempt>) -> Result<(), Fault> {
         match self.confirm_one(&Renewal { attempt, ttl: None }).await? {
             Renewed::Held => Ok(()),
@@ -35,7 +33,7 @@ impl Router {
         Box::pin(sent).await.map(|ran| ran.found)
     }
 
-    /// Waits until replicas have each lease for as long as it was renewed. An unconfirmed renewal counts as unanswered.
+    /// Waits until replicas have each renewed lease. An unconfirmed renewal counts as unanswered.
     pub(crate) async fn confirm_each(
         &self,
         renewals: Vec<Renewal>,
@@ -55,7 +53,6 @@ impl Router {
     }
 }
 
-/// A lock to confirm, on the connections that do nothing else.
 struct Confirmation<'a>(&'a Renewal);
 
 impl Request for Confirmation<'_> {

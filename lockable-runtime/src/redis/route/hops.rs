@@ -1,4 +1,4 @@
-//! How often a request is sent elsewhere, or again, before its fault counts.
+//! How often a request is redirected or repeated before its fault counts.
 
 use std::mem;
 use std::time::Duration;
@@ -12,17 +12,16 @@ use crate::redis::fault::cluster;
 /// More show that nodes name each other in a circle.
 const MAX_REDIRECTS: u32 = 5;
 
-/// It doubles up to the longest one.
+/// Doubles up to the longest.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Retry state of one request.
 pub(super) struct Hops {
     begun: Moment,
     redirects: u32,
     pause: Duration,
     has_broken: bool,
-    /// The server that the next request is to be sent to behind `ASKING`.
+    /// The server that gets the next request, behind `ASKING`.
     asks: Option<Endpoint>,
     is_asking: bool,
 }
@@ -39,7 +38,7 @@ impl Hops {
         }
     }
 
-    /// Where the next request goes, where that is not the server of its slot.
+    /// Where the next request goes, if not to its slot's server.
     pub(super) fn next(&mut self) -> Option<Endpoint> {
         let next = self.asks.take();
         self.is_asking = next.is_some();
@@ -51,16 +50,16 @@ impl Hops {
         self.is_asking
     }
 
-    /// The connection broke; whether that is the first time.
+    /// The connection broke; returns whether for the first time.
     pub(super) fn breaks(&mut self) -> bool {
         !mem::replace(&mut self.has_broken, true)
     }
 
-    /// The request goes to another server: at once for the first two times, which is what a slot on the move
-    /// takes. With a place, it is to be sent there although the slot is not there yet.
+    /// Sends the request to another server: at once for the first two times, which suffice for a moving slot. With a
+    /// place, it goes there although the slot is not there yet.
     ///
     /// # Errors
-    /// When it has gone to too many.
+    /// When it was redirected too often.
     pub(super) async fn redirect(
         &mut self,
         fault: Fault,
@@ -76,7 +75,7 @@ impl Hops {
         }
     }
 
-    /// The request goes out again after a pause, which grows.
+    /// Waits before a repetition, longer each time.
     ///
     /// # Errors
     /// With the fault, when the command deadline has passed.
@@ -110,7 +109,6 @@ mod tests {
         Fault::unavailable("MOVED")
     }
 
-    /// A timer may go off a millisecond late.
     fn are(pauses: &[u128], expected: &[u128]) {
         let fits = |(pause, of): (&u128, &u128)| (*of..*of + 2).contains(pause);
         let fit = pauses.len() == expected.len() && pauses.iter().zip(expected).all(fits);
@@ -128,7 +126,6 @@ mod tests {
         are(&pauses, &[5, 10, 20, 40, 80, 100, 100, 100]);
     }
 
-    /// Nodes that name each other in a circle are found out long before the command deadline.
     #[tokio::test(start_paused = true)]
     async fn a_request_is_redirected_five_times_at_most() {
         let (opener, mut hops, mut pauses) = (opener(), Hops::begin(), Vec::new());

@@ -1,5 +1,4 @@
-//! The verbs of a lock whose slot moves key by key: by commands of one key each, of which each goes where its key
-//! is.
+//! The verbs of a lock whose slot moves key by key: commands of one key each, sent where the key is.
 //!
 //! See "How is a lock used while its slot migrates?" in DESIGN.md.
 
@@ -24,8 +23,7 @@ use crate::redis::wire::meaning::{Failed, Meaning};
 use crate::redis::wire::script::{self, Names, Read, ScriptCall};
 
 impl Router {
-    /// The lock first, and then its fencing token: it is counted while the lock is held, which the last check
-    /// shows.
+    /// First the lock, then its fencing token, which is counted while the lock is held, as the last check shows.
     pub(crate) async fn acquire_in_parts(&self, attempt: &Attempt) -> Result<AcquireReply, Fault> {
         match self.set(attempt).await? {
             Locked::Own => {}
@@ -38,11 +36,11 @@ impl Router {
         Ok(if is_own { AcquireReply::Granted(grant) } else { AcquireReply::Busy })
     }
 
-    /// Acquires the lock, or waits in no queue: the call tries again within a second.
+    /// Acquires the lock, or is not queued: the call tries again within a second.
     ///
-    /// The lock may be the attempt's since long ago: it is kept for it, or an earlier request took it. So the next request
-    /// makes it last, as a place in the queue that is granted does, and the lease counts from there. Its fencing token is
-    /// counted within that lease, while the lock is held, which the last check shows.
+    /// The lock may have been the attempt's for long: it was handed off to it, or an earlier request took it. So the
+    /// next request extends it, as a granted turn does, and the lease counts from there. Its fencing token is counted
+    /// within that lease while the lock is held, as the last check shows.
     pub(crate) async fn enqueue_in_parts(&self, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
         let busy = Enqueued::Queued(Remaining::Unknown);
         match self.set(attempt).await? {
@@ -65,7 +63,6 @@ impl Router {
         })
     }
 
-    /// Whether the attempt has its lock still.
     async fn is_own(&self, attempt: &Attempt) -> Result<bool, Fault> {
         let owner = one(|_: &Names| {
             plain(command::owner(attempt), |reply| command::is_own(reply, attempt))
@@ -73,7 +70,6 @@ impl Router {
         Ok(self.send(attempt.slot, Server::lockers, &owner).await?.found)
     }
 
-    /// Sets the lock, if it is free.
     async fn set(&self, attempt: &Attempt) -> Result<Locked, Fault> {
         attempt.mark_sent(boot_time());
         let set = one(|_: &Names| {
@@ -82,7 +78,6 @@ impl Router {
         Ok(self.send(attempt.slot, Server::lockers, &set).await?.found)
     }
 
-    /// Counts a fencing token of the attempt's lock.
     pub(crate) async fn count(&self, attempt: &Attempt) -> Result<u64, Fault> {
         let seed = one(|names: &Names| script::seed(names, attempt, &[]));
         let seeded = self.send(attempt.slot, Server::lockers, &seed).await;
@@ -91,8 +86,8 @@ impl Router {
         Ok(seeded?.found.token)
     }
 
-    /// Takes the attempt out of the queue, if that is soon done. A lock would be kept some time for what stays there, and
-    /// the others would wait for a second.
+    /// Takes the attempt out of the queue, if that is soon done. An entry that stays would keep a freed lock for a
+    /// time, and the others would wait for a second.
     async fn leave_queue(&self, attempt: &Attempt) {
         let leave =
             one(|names: &Names| plain(command::leave_queue(&names.namespace, attempt), |_| Ok(())));
@@ -102,7 +97,7 @@ impl Router {
             opener.within(opener.command_deadline / 4, left).await;
     }
 
-    /// Frees the lock; the calls that wait for it try again within a second.
+    /// Frees the lock; waiters try again within a second.
     pub(crate) async fn release_in_parts(&self, attempt: &Attempt) -> Result<Release, Fault> {
         let taken_for = attempt.min_hold.rest(boot_time);
         let free = one(|names: &Names| script::free_one(names, attempt, taken_for));
@@ -110,7 +105,6 @@ impl Router {
         sure(found, &before, &self.topology.opener.server)
     }
 
-    /// Frees a lock that was granted meanwhile.
     pub(crate) async fn leave_in_parts(&self, attempt: &Attempt) -> Result<(), Fault> {
         self.leave_queue(attempt).await;
         let free = one(|names: &Names| script::free_one(names, attempt, None));
@@ -127,7 +121,7 @@ impl Router {
         self.send(renewal.attempt.slot, Server::lockers, &renew).await.map(|ran| ran.found)
     }
 
-    /// The replies to commands that check keys of one slot, each about one key.
+    /// The replies to commands that check one key each, all of one slot.
     pub(crate) async fn replies(&self, slot: Slot, commands: &[Cmd]) -> Result<Vec<Value>, Fault> {
         let checks = Checks { slot, commands };
         self.send(slot, Server::readers, &checks).await.map(|ran| ran.found)
@@ -147,7 +141,6 @@ impl Router {
     }
 }
 
-/// Commands that check keys of a slot.
 struct Checks<'a> {
     slot: Slot,
     commands: &'a [Cmd],
@@ -170,7 +163,6 @@ impl Request for Checks<'_> {
     }
 }
 
-/// A request about one key.
 struct One<C, T>(C, PhantomData<fn() -> T>);
 
 fn one<C: Fn(&Names) -> ScriptCall<R>, T, R: Read<T>>(call: C) -> One<C, T> {
@@ -196,12 +188,12 @@ where
     }
 }
 
-/// A command whose reply is read as it is, also an error.
+/// A command whose reply is read as it is, even an error.
 fn plain<T>(command: Cmd, read: impl FnOnce(&Value) -> RedisResult<T>) -> ScriptCall<impl Read<T>> {
     ScriptCall { command, read: move |reply: Value| read(&reply) }
 }
 
-/// `ASKING` counts for the next command of the connection, so both go in one write.
+/// `ASKING` counts for the connection's next command, so both go in one write.
 pub(crate) async fn send_one(
     connection: &Connection,
     command: Cmd,
@@ -215,7 +207,7 @@ pub(crate) async fn send_one(
     Ok(if is_refused { asking } else { reply })
 }
 
-/// The failure where a reply is an error for which the command goes elsewhere, or again.
+/// The failure, if the reply is an error after which the command is redirected or repeated.
 fn elsewhere(connection: &Connection, reply: &Value) -> Option<Failed> {
     let Value::ServerError(error) = reply else { return None };
     let error = RedisError::from(error.clone());

@@ -1,11 +1,11 @@
-//! The way of a request: to the server of its slot, and on from there as the answers say.
+//! Routes a request to the server of its slot, and on as the replies say.
 //!
 //! A request names a slot. The table of slot owners says which server has it, and that server's connection sends the
-//! request. Most replies end it there. A redirect is followed, and a `MOVED` also changes the table. A connection that
-//! breaks is replaced once, and errors that pass are retried after a pause until the command deadline. Every request may
-//! be sent twice, because the owner token in it makes the second one find what the first one did. If the first answer is
-//! not known, or came from a server that was left meanwhile, the caller learns that too ([`Before`]), because the lock may
-//! be granted there. A request about several keys of a slot that moves is divided ([`in_parts`]).
+//! request. Most replies end it there. A redirect is followed, and a `MOVED` also changes the table. A broken
+//! connection is replaced once, and errors that pass are retried until the command deadline. Every request may be sent
+//! twice, because its owner token makes the second find what the first did. The caller learns if the first answer is
+//! unknown, or came from a server that was left meanwhile ([`Before`]): the lock may be granted there. A request about
+//! several keys of a moving slot is divided ([`in_parts`]).
 //!
 //! See "Why not the cluster connection of the `redis` crate?" in DESIGN.md.
 
@@ -32,55 +32,50 @@ mod renewals;
 
 pub(crate) use self::in_parts::send_one;
 
-/// Sends requests to the servers of a table.
 #[derive(Clone)]
 pub(crate) struct Router {
     pub(crate) topology: Arc<Topology>,
 }
 
-/// What a request found, and what an earlier sending of it has done.
+/// What a request found, and what an earlier sending of it did.
 pub(crate) struct Ran<T> {
     pub(crate) found: T,
     pub(crate) before: Before<T>,
-    /// In which it was found, where the server can be left for another one.
+    /// The epoch in which it was found, if the server can be left.
     pub(crate) epoch: Option<Arc<Epoch>>,
 }
 
 pub(crate) enum Before<T> {
     /// No earlier sending had an effect.
     Nothing,
-    /// Its answer was lost.
     Unknown,
     /// The answer of a server that was abandoned by then.
     Left(T),
 }
 
-/// How many keys a request is about, all of one slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyCount {
-    /// While its slot moves, the request can follow its key.
+    /// It can follow its key while the slot moves.
     One,
-    /// While their slot moves, they may be apart.
+    /// They may be apart while the slot moves.
     Several,
 }
 
-/// Over which of its connections a server gets a request.
 type Over = fn(&Server) -> &Connections;
 
-/// A request to the server that has a slot. It may be repeated: the owner token makes the second one find what the first
-/// one did.
+/// A request to a slot's server. It may be repeated: its owner token makes the second find what the first did.
 pub(crate) trait Request: Sync {
     type Found: Send;
     const KEYS: KeyCount = KeyCount::Several;
 
-    /// `is_asking` is whether the slot only moves to that server; never for a request about several keys.
+    /// `is_asking`: whether the slot only moves to that server; never for several keys.
     fn send(
         &self,
         connection: &Arc<Connection>,
         is_asking: bool,
     ) -> impl Future<Output = Result<Self::Found, Failed>> + Send;
 
-    /// Repeats this request as requests about one key each, after it has `failed` because its slot moves key by key.
+    /// Repeats this request as requests of one key each, after it has `failed` because its slot moves key by key.
     fn in_parts(
         &self,
         _: &Router,
@@ -91,7 +86,6 @@ pub(crate) trait Request: Sync {
 }
 
 impl Router {
-    /// Sends a request that changes or reads a lock.
     pub(crate) async fn run<R: Request>(
         &self,
         slot: Slot,
@@ -100,7 +94,7 @@ impl Router {
         self.send(slot, Server::lockers, request).await
     }
 
-    /// Sends a request to the slot's server, over the connection of the calling task's runtime.
+    /// Sends a request to the slot's server, over the connection of the caller's runtime.
     ///
     /// | the answer | the server | what happens next |
     /// |---|---|---|
@@ -115,8 +109,7 @@ impl Router {
     /// | `CLUSTERDOWN`, `LOADING`, … , or broken twice | may pass | the table is refreshed; again after a [pause](Hops::pause), until the command deadline |
     /// | any other error | – | the fault is returned |
     ///
-    /// Where one server has all slots there is nothing to refresh: every fault is returned, except for the first broken
-    /// connection and the first `NOSCRIPT`.
+    /// If one server has all slots, every fault is returned but the first broken connection and the first `NOSCRIPT`.
     async fn send<R: Request>(
         &self,
         slot: Slot,
@@ -151,7 +144,7 @@ impl Router {
         }
     }
 
-    /// Sends a request to one server, or its parts where the slot moves key by key.
+    /// Sends a request to one server, or in parts if the slot moves key by key.
     async fn send_to<R: Request>(
         &self,
         connection: &Arc<Connection>,
@@ -166,7 +159,6 @@ impl Router {
         }
     }
 
-    /// The connection to the server that the request goes to next.
     async fn connection(
         &self,
         slot: Slot,
@@ -226,10 +218,10 @@ impl Router {
         }
     }
 
-    /// The request goes out again after a pause, in which the table is refreshed.
+    /// Prepares a repetition after a pause, during which the table is refreshed.
     ///
     /// # Errors
-    /// With the fault, where no other server can have the slot, and when the command deadline has passed.
+    /// With the fault, if no other server can have the slot, and when the command deadline has passed.
     async fn again(&self, fault: Fault, hops: &mut Hops) -> Result<(), Fault> {
         if !self.topology.slot_owners.refresh_soon() {
             return Err(fault);
@@ -238,10 +230,9 @@ impl Router {
     }
 }
 
-/// A repeated release that does not find its owner token proves nothing: the first request, whose
-/// answer was lost with its connection, may have released it, or the lock was lost before.
-///
-/// If an abandoned server had released it, its absence on the next server shows that the release got there.
+/// A repeated release that does not find its owner token proves nothing: the first request, whose answer was lost, may
+/// have released it, or the lock was lost before. If an abandoned server had released it, its absence on the next one
+/// shows that the release got there.
 pub(crate) fn sure(
     found: Release,
     before: &Before<Release>,
@@ -257,7 +248,6 @@ pub(crate) fn sure(
 }
 
 impl<T> Before<T> {
-    /// Applies `change` to the value of [`Left`](Self::Left), and keeps the other variants.
     pub(crate) fn map<R>(self, change: impl FnOnce(T) -> R) -> Before<R> {
         match self {
             Self::Nothing => Before::Nothing,

@@ -1,4 +1,4 @@
-//! Renewals: those of one server go together, and each follows its own slot.
+//! Renewals: sent together to each server, redirected for each slot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,25 +12,21 @@ use crate::redis::batch::renewals;
 use crate::redis::wire::connection::Connection;
 use crate::redis::wire::meaning::{Failed, Meaning};
 
-/// How often renewals whose slots have moved are sent elsewhere; the next renewal continues that.
+/// How often renewals are redirected to moved slots; the next renewal continues that.
 const ROUNDS: usize = 3;
 
-/// What a renewal found, or why it found nothing and what follows.
+/// What a renewal found, or its fault and what follows.
 type Outcome = Result<Renewed, (Fault, NextStep)>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextStep {
-    /// The fault counts.
     Settled,
-    /// Another server has the slot by now.
     Elsewhere,
-    /// The slot moves key by key.
     InParts,
 }
 
 impl Router {
-    /// Renews leases, or only checks them. Returns an outcome for each: what one server does not answer, or answers
-    /// for one lease, fails no other.
+    /// Renews leases, or only checks them. Returns an outcome for each: a fault of one server or lease fails no other.
     pub(crate) async fn renew(&self, renewals: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         let mut outcomes = self.renew_by_server(renewals).await;
         for _ in 1..ROUNDS {
@@ -69,7 +65,6 @@ impl Router {
         outcomes
     }
 
-    /// Renews leases at the server of that slot.
     async fn renew_together(&self, slot: Slot, renewals: &[Renewal]) -> Vec<Outcome> {
         match self.run(slot, &Together(renewals)).await {
             Ok(ran) => {
@@ -83,7 +78,6 @@ impl Router {
         }
     }
 
-    /// What follows from the answer about a lease.
     fn judge(
         &self,
         connection: &Connection,
@@ -113,8 +107,8 @@ impl Router {
         })
     }
 
-    /// Renews leases whose slots move, beside each other and not for long: the node to which a slot moves may be slow,
-    /// or hang, and those of the batch that are renewed are not to wait for it. The next renewal tries it again.
+    /// Renews leases whose slots move, concurrently and with a short limit: the node to which a slot moves may hang,
+    /// and the rest of the batch does not wait for it. The next renewal tries again.
     async fn renew_moving(
         &self,
         renewals: &[Renewal],
@@ -141,7 +135,6 @@ impl Router {
     }
 }
 
-/// Renewals of one server, as far as is known.
 struct Together<'a>(&'a [Renewal]);
 
 impl Request for Together<'_> {
@@ -154,7 +147,7 @@ impl Request for Together<'_> {
     }
 }
 
-/// The places of the outcomes from which that follows.
+/// The indices of the outcomes with that next step.
 fn those(outcomes: &[Outcome], next: NextStep) -> Vec<usize> {
     let is_it = |outcome: &Outcome| matches!(outcome, Err((_, of)) if *of == next);
     outcomes.iter().enumerate().filter(|(_, outcome)| is_it(outcome)).map(|(at, _)| at).collect()

@@ -1,8 +1,5 @@
-//! What the readers of replies make of any reply.
-//!
-//! Goal: a reply that no server gives makes a reader panic, or is a grant.
-//! Method: any value of the protocol, and any message or line of an error, for each reader. A value is often a short
-//! list of numbers, as most of ours are.
+//! Goal: a reply that no server gives makes a reader panic, or is a grant. Method: any value of the protocol, and any
+//! message or line of an error, for each reader. A value is often a short list of numbers, as most replies are.
 
 use std::sync::Arc;
 
@@ -29,7 +26,7 @@ use crate::redis::wire::script::{self, Names, Read, ScriptCall};
 use crate::redis::wire::server::{self, Mode};
 use crate::redis::wire::tracking::{Reads, Shown};
 
-/// An owner token, which is the attempt's own.
+/// The attempt's own owner token.
 const OWN: &str = "0123456789abcdef.17500000000000010000000007";
 
 fn attempt() -> Attempt {
@@ -40,7 +37,6 @@ fn names() -> Names {
     Names::uncached(Namespace::default(), Channels::Plain)
 }
 
-/// What a call makes of the reply.
 fn read<T>(call: ScriptCall<impl Read<T>>, reply: &Value) -> RedisResult<T> {
     (call.read)(reply.clone())
 }
@@ -62,7 +58,6 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What follows the dash of an error.
 fn line() -> impl Strategy<Value = String> {
     let codes = ["ERR", "MOVED", "ASK", "NOSCRIPT", "WRONGTYPE", "NOPERM", "TRYAGAIN", "OOM", ""];
     let words = ["3999 127.0.0.1:6381", "1 :7", "1 [", "1 ?:", "1 a:99999", OWN, "'", "\"`'", "é"];
@@ -94,7 +89,6 @@ fn leaf() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Any reply.
 fn reply() -> impl Strategy<Value = Value> {
     let any = leaf().prop_recursive(3, 24, 6, |value| {
         let pairs = vec((value.clone(), value.clone()), 0..4);
@@ -111,7 +105,7 @@ fn numbers() -> impl Strategy<Value = Value> {
     vec(number().prop_map(Value::Int), 1..5).prop_map(Value::Array)
 }
 
-/// What is nearly a map of a cluster.
+/// Nearly a map of a cluster.
 fn map() -> impl Strategy<Value = Value> {
     let node =
         vec(prop_oneof![text().prop_map(Value::BulkString), number().prop_map(Value::Int)], 1..4);
@@ -126,7 +120,7 @@ fn map() -> impl Strategy<Value = Value> {
     vec(prop_oneof![5 => entry, 1 => reply()], 0..3).prop_map(Value::Array)
 }
 
-/// The numbers of a list that has this number of them, and nothing else; none is below zero.
+/// The numbers of a list of exactly `count`, none below zero.
 fn naturals(reply: &Value, count: usize) -> Option<Vec<u64>> {
     let Value::Array(list) = reply else { return None };
     let natural = |part: &Value| match part {
@@ -141,7 +135,7 @@ fn local_permit() -> LocalPermit {
     LocalPermit { permits_key, number: LocalNumber::OneOf(1), permits: 3 }
 }
 
-/// The value of a lock that no holder has is behind a reply that is no grant, and nowhere else.
+/// A busy reply ends with the value of a lock without a holder; no other does.
 #[test]
 fn an_obstacle_is_behind_a_busy_reply_only() {
     let reply = |first, last| Value::Array(vec![Value::Int(first), Value::Int(0), last]);
@@ -176,7 +170,7 @@ fn numbers_that_no_script_returns_are_no_turn() {
 }
 
 proptest! {
-    /// The value of a lock is a grant where there was none, or where it is the attempt's own token.
+    /// The value of a lock is a grant if there was none, or if it is the attempt's own token.
     #[test]
     fn only_an_empty_or_own_value_is_a_grant(reply in reply()) {
         let attempt = attempt();
@@ -192,7 +186,7 @@ proptest! {
         drop(Deleted::of(&reply));
     }
 
-    /// A place in the queue is a grant where a list of three numbers begins with one.
+    /// A place in the queue is a grant if a list of three numbers begins with one.
     #[test]
     fn only_a_list_of_three_is_a_turn(reply in reply()) {
         let attempt = attempt();
@@ -212,7 +206,7 @@ proptest! {
         drop(read(asker.leave(&names()), &reply));
     }
 
-    /// As many outcomes as there were requests, whatever the reply is.
+    /// As many outcomes as requests, whatever the reply is.
     #[test]
     fn each_request_has_its_own_outcome(reply in reply()) {
         let attempt = Arc::new(attempt());
@@ -273,7 +267,7 @@ proptest! {
         prop_assert!(!is_whole || shown != Shown::Gone);
     }
 
-    /// No error shows an owner token, and each means something for its request.
+    /// No error shows an owner token, and each has a meaning for its request.
     #[test]
     fn errors_are_understood_and_show_no_token(line in line()) {
         let error = error_of(&line);

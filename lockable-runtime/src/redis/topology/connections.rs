@@ -16,18 +16,18 @@ use crate::redis::connect::stage::Progress;
 use crate::redis::fault;
 use crate::redis::wire::connection::Connection;
 
-/// What a caller that finds no connection waits for: `None` until the outcome is known.
+/// What a caller without a connection waits for: `None` until the outcome is known.
 type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
 
-/// Each with how far it is. Searched from the front: hardly a process has more than a few runtimes.
+/// Each with its stage. Searched linearly: few processes have more than a few runtimes.
 type Openings = Vec<(Id, Opening, Progress)>;
 
 /// The connections to one server, keyed by the runtime that drives them.
 ///
-/// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]`
-/// makes one. Callers outside any runtime use the background runtime's.
+/// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]` makes one. Callers
+/// outside a runtime use the background runtime's.
 pub(crate) struct Connections {
-    /// How to open a connection; callers that want a private one use it too.
+    /// Also for callers that open a private connection.
     pub(crate) opener: Opener,
     openings: Mutex<Openings>,
 }
@@ -37,18 +37,16 @@ impl Connections {
         Self { opener, openings: Mutex::default() }
     }
 
-    /// Connections lead to another server from now on, which may have other locks.
+    /// New connections lead to another server, which may have other locks.
     pub(crate) fn abandon(&self) {
         self.drop_retired();
         self.opener.reports.connected();
     }
 
-    /// Drops the connections that no call uses any more.
     pub(crate) fn drop_retired(&self) {
         self.openings.lock().retain(|(_, opening, _)| is_usable(opening));
     }
 
-    /// Does this with each connection that is open.
     pub(crate) fn each(&self, act: impl Fn(&Connection)) {
         for (_, opening, _) in &*self.openings.lock() {
             if let Some(connection) = connection(opening) {
@@ -57,7 +55,7 @@ impl Connections {
         }
     }
 
-    /// The connection of the calling task's runtime, opened by the first that comes.
+    /// The connection of the caller's runtime, opened by the first caller.
     ///
     /// # Cancel safety
     /// Opening continues when the caller is dropped, and serves the next one.
@@ -73,12 +71,12 @@ impl Connections {
         }
     }
 
-    /// The connection of this runtime that was opened last, which may be retired.
+    /// This runtime's latest connection, which may be retired.
     fn latest(&self, runtime: &Handle) -> Option<Arc<Connection>> {
         connection(find(&self.openings.lock(), runtime)?)
     }
 
-    /// Makes the next call replace a connection of the calling task's runtime that is older than the other one.
+    /// Makes the next call replace a connection of the caller's runtime that is older than the other's.
     pub(crate) fn retire_older_than(&self, other: &Self) {
         let runtime = self.runtime();
         if let (Some(own), Some(other)) = (self.latest(&runtime), other.latest(&runtime))
@@ -113,7 +111,6 @@ impl Connections {
         outcome.unwrap_or_else(|| Err(fault::runtime_ended(server)))
     }
 
-    /// The fault of a connection that the calling task does not wait for any more.
     pub(crate) fn late(&self) -> Fault {
         let id = self.runtime().id();
         let mut openings = self.openings.lock().clone().into_iter();
@@ -121,20 +118,17 @@ impl Connections {
         self.opener.late(&progress.unwrap_or_default())
     }
 
-    /// The calling task's runtime, or the background's where there is none.
     fn runtime(&self) -> Handle {
         Handle::try_current().unwrap_or_else(|_| self.opener.timers.clone())
     }
 
-    /// The calling task gave up on an answer after that time.
     pub(crate) fn unanswered(&self, waited: Duration) {
         if let Some(connection) = self.latest(&self.runtime()) {
             connection.unanswered(waited);
         }
     }
 
-    /// What is there for this runtime, or else the start of a new connection; the flag is whether it was
-    /// there.
+    /// This runtime's connection, or the start of a new one; the flag is whether it was there.
     fn opening(&self, runtime: &Handle) -> (Opening, bool) {
         let mut openings = self.openings.lock();
         match find(&openings, runtime) {
@@ -152,7 +146,6 @@ impl Connections {
         }
     }
 
-    /// Whether the connection of this runtime is the one that renews.
     fn renews(&self, runtime: &Handle) -> bool {
         let Opener { timers, is_for_reading, is_for_confirming, .. } = &self.opener;
         runtime.id() == timers.id() && !is_for_reading && !is_for_confirming
@@ -184,8 +177,6 @@ impl Connections {
     }
 }
 
-/// What is known of the server's clock ends with the connection to it: the next one may lead to another server, from
-/// which wake-ups come already. Reports it when the connection breaks.
 async fn pass_on(end: impl Future<Output = bool>, opener: Opener) {
     let is_broken = end.await;
     if is_broken {
@@ -198,13 +189,11 @@ fn find<'a>(openings: &'a Openings, runtime: &Handle) -> Option<&'a Opening> {
     openings.iter().find_map(|(of, opening, _)| (*of == id).then_some(opening))
 }
 
-/// `None` when the runtime ends before there is one.
 async fn outcome(opening: &mut Opening) -> Option<Result<Arc<Connection>, Fault>> {
     opening.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone())
 }
 
-/// Whether callers may wait for, or use, this connection: it has not failed, is not retired, and
-/// its runtime still runs.
+/// Whether callers may wait for or use this connection: it has not failed, is not retired, and its runtime runs.
 fn is_usable(opening: &Opening) -> bool {
     let is_sound = connection(opening).map_or(!is_ended(opening), |open| !open.is_retired());
     is_sound && opening.has_changed().is_ok()
@@ -218,7 +207,6 @@ fn is_retired(opening: &Opening) -> bool {
     connection(opening).is_some_and(|connection| connection.is_retired())
 }
 
-/// The connection that was opened.
 fn connection(opening: &Opening) -> Option<Arc<Connection>> {
     opening.borrow().as_ref()?.as_ref().ok().cloned()
 }

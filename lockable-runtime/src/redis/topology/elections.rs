@@ -1,4 +1,4 @@
-//! Which server is the primary: what was learned last, and what counts by then.
+//! Which server is the primary, by the latest announcement or answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,43 +12,36 @@ use crate::core::process::mutex::Mutex;
 use crate::redis::connect::endpoint::Endpoint;
 use crate::redis::connect::finder::Term;
 
-/// How long an announced primary is used without asking. Sentinels tell each other of a failover within their
-/// two seconds between handshakes; until then most of them may still name the old primary.
+/// How long an announced primary is used without a query. Sentinels tell each other of a failover within two seconds;
+/// until then most may still name the old primary.
 const ANNOUNCED: Duration = Duration::from_secs(5);
 
-/// How long the answers are used without asking again, where that primary cannot be used: while a fleet of processes
-/// waits for a failover, the Sentinels have to agree on it.
+/// How long answers are used without a query if that primary cannot be used: a fleet of processes that waits for a
+/// failover must leave the Sentinels time to agree.
 const ANSWERED: Duration = Duration::from_secs(1);
 
-/// The elections of one group of servers, numbered as they were learned of. Only the last one counts.
 #[derive(Default)]
 pub(crate) struct Elections {
     known: Mutex<Primary>,
-    /// One for each.
     epochs: Arc<Epochs>,
 }
 
-/// The primary of now.
 #[derive(Default)]
 struct Primary {
     endpoint: Option<Endpoint>,
-    /// Until when it is used without asking.
+    /// Until then it is used without a query.
     until: Option<Moment>,
-    /// When Sentinels last named one.
     answered: Moment,
-    /// Whether it could not be used when that was last tried.
     is_doubted: bool,
     announced: Option<Announced>,
 }
 
-/// That a Sentinel announced the primary.
 struct Announced {
     at: Moment,
-    /// The primary before it, which Sentinels may still name that have not heard of the failover.
+    /// The primary before it, which other Sentinels may still name.
     left: Option<Endpoint>,
 }
 
-/// That a server is the primary, until another one is.
 #[derive(Clone)]
 pub(crate) struct Election {
     all: Arc<Elections>,
@@ -56,17 +49,16 @@ pub(crate) struct Election {
 }
 
 impl Elections {
-    /// The number of the election that counts now.
     pub(crate) fn number(&self) -> u64 {
         self.epochs.number()
     }
 
-    /// Has a value whenever another server becomes the primary.
+    /// Changes whenever another server becomes the primary.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.epochs.changes()
     }
 
-    /// The primary, where it was learned of so recently that no Sentinel needs to be asked.
+    /// The primary, if known so recently that no Sentinel is asked.
     pub(crate) fn recent(self: &Arc<Self>) -> Option<(Endpoint, Election)> {
         let known = self.known.lock();
         let is_recent = boot_time() < known.until?;
@@ -74,13 +66,12 @@ impl Elections {
         Some((endpoint, self.election()))
     }
 
-    /// The primary, as it was learned of last.
     pub(crate) fn last(&self) -> Option<Endpoint> {
         self.known.lock().endpoint.clone()
     }
 
-    /// A Sentinel has announced a primary in the place of another one. `false` where that other one is not the
-    /// primary that is known: the announcement may be late.
+    /// A Sentinel has announced a primary that replaces `left`. `false` if `left` is not the known primary: the
+    /// announcement may be late.
     pub(crate) fn announce(&self, left: &Endpoint, endpoint: Endpoint) -> bool {
         let mut known = self.known.lock();
         let is_next =
@@ -91,7 +82,7 @@ impl Elections {
         is_next
     }
 
-    /// The Sentinel that announced it says so when it is asked.
+    /// The Sentinel that announced it has confirmed it.
     pub(crate) fn confirm(&self, endpoint: Endpoint) {
         self.believe(&mut self.known.lock(), endpoint);
     }
@@ -105,10 +96,10 @@ impl Elections {
         self.change(known, endpoint);
     }
 
-    /// What Sentinels answered to a query that was asked during that election; what was learned since is
-    /// newer. Returns the primary that counts; none where they disagree and none was known.
+    /// Takes the answers to a query that was sent during that election; anything learned since is newer. Returns the
+    /// primary that counts; none if they disagree and none was known.
     ///
-    /// Less than a majority counts only where the known primary could not be used, and a tie never.
+    /// Less than a majority counts only if the known primary could not be used, and a tie never.
     pub(crate) fn settle(
         self: &Arc<Self>,
         before: u64,
@@ -181,7 +172,6 @@ mod tests {
         Endpoint { host: "h".to_owned(), port }
     }
 
-    /// The port that is known now, where it is used without asking.
     fn known(elections: &Arc<Elections>) -> Option<u16> {
         elections.recent().map(|(endpoint, _)| endpoint.port)
     }
@@ -264,7 +254,7 @@ mod tests {
         assert_eq!(known(&elections), Some(1));
     }
 
-    /// The first answer is old by the time of the doubt, as one is that was given before the outage.
+    /// The first answer is old by the time of the doubt, like one from before the outage.
     #[test]
     fn each_answer_in_an_outage_is_used_for_a_second() {
         let elections = Arc::<Elections>::default();
@@ -300,7 +290,7 @@ mod tests {
         assert!(!elections.known.lock().is_doubted);
     }
 
-    /// Two Sentinels may have failed over twice, and a message of the first time is late.
+    /// Two failovers may have happened, and a message of the first is late.
     #[test]
     fn a_late_announcement_is_not_believed() {
         let elections = Arc::<Elections>::default();
@@ -312,7 +302,7 @@ mod tests {
         assert_eq!(known(&elections), Some(2));
     }
 
-    /// One Sentinel that is cut off together with the old primary may be the only one that answers.
+    /// The only one that answers may be cut off together with the old primary.
     #[test]
     fn a_minority_replaces_no_primary_that_works() {
         let elections = Arc::<Elections>::default();

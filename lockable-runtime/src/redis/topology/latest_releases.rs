@@ -1,6 +1,6 @@
-//! The releases of the last moment, which are repeated on the next primary.
+//! The latest releases, which are repeated on the next primary.
 //!
-//! See "Why are the latest releases repeated after a failover?" in DESIGN.md.
+//! See "What becomes of the replies and releases of a demoted primary?" in DESIGN.md.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -11,19 +11,17 @@ use crate::core::backend::Attempt;
 use crate::core::process::clock::Moment;
 use crate::core::process::mutex::Mutex;
 
-/// How long before the last release, which itself may be long ago. In a planned failover a Sentinel notices within a second that the new
-/// primary was promoted, and the old one was not needed for all of that time.
+/// How long before the last release, which itself may be old. In a planned failover a Sentinel notices the promotion
+/// within a second, and the old primary was unused for a part of that time.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// The most releases that are remembered, of a service that makes more in that time.
+/// The most that are remembered, if a service makes more in that time.
 const MOST: usize = 8_192;
 
-/// What a locker has released last.
 #[derive(Default)]
 pub(crate) struct LatestReleases(Mutex<VecDeque<(Moment, Arc<Attempt>)>>);
 
 impl LatestReleases {
-    /// The server has released the lock of this attempt.
     pub(crate) fn add(&self, attempt: Arc<Attempt>, now: Moment) {
         let mut latest = self.0.lock();
         while latest.len() >= MOST || latest.front().is_some_and(|(at, _)| now.since(*at) > WINDOW)
@@ -35,7 +33,6 @@ impl LatestReleases {
         latest.push_back((now, if is_kept { attempt.with_ttl(attempt.ttl) } else { attempt }));
     }
 
-    /// All of them, once.
     pub(crate) fn take(&self) -> impl Iterator<Item = Arc<Attempt>> + use<> {
         mem::take(&mut *self.0.lock()).into_iter().map(|(_, attempt)| attempt)
     }

@@ -1,4 +1,4 @@
-//! The queries to nodes which of them have which slots.
+//! Requests for the slot maps of nodes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::redis::fault;
 use crate::redis::wire::command::{self, pipeline};
 use crate::redis::wire::slots;
 
-/// Waits until there are the maps of most of that number of nodes, or none is left.
+/// Collects the maps of most of `count` nodes, or of all that answer.
 pub(super) async fn collect_most_of(
     count: usize,
     running: &mut JoinSet<MapAnswer>,
@@ -37,7 +37,7 @@ pub(super) async fn collect_most_of(
     }
 }
 
-/// As [`collect_most_of`], but stops a moment after the first map: a node that hangs would say nothing until its limit.
+/// As [`collect_most_of`], but stops shortly after the first map: a hanging node would answer only at its limit.
 pub(super) async fn collect_soon(
     running: &mut JoinSet<MapAnswer>,
     (maps, faults): (&mut Vec<Map>, &mut Vec<Fault>),
@@ -60,7 +60,7 @@ pub(super) async fn collect_soon(
     }
 }
 
-/// Asks a master over the background's connection.
+/// Over the background's connection to a master.
 pub(super) async fn request_map(server: Arc<Server>, limit: Duration) -> MapAnswer {
     let opener = &server.connections.opener;
     let connection = server.connections.ready().await?;
@@ -74,7 +74,7 @@ pub(super) async fn request_map(server: Arc<Server>, limit: Duration) -> MapAnsw
     Ok(slots::read(reply, endpoint, &connection.target)?)
 }
 
-/// Asks another node over a connection of its own, without the handshake.
+/// Over a new connection without the handshake, to any other node.
 pub(super) async fn request_map_anew(
     opener: Opener,
     endpoint: Endpoint,
@@ -97,8 +97,6 @@ pub(super) async fn request_map_anew(
     })
 }
 
-/// How long the others are waited for once a node has answered.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What a node says.
 pub(super) type MapAnswer = Result<Map, Fault>;

@@ -1,14 +1,13 @@
-//! Which node has which slot, by what most nodes say.
+//! Which node has which slot, by majority.
 
 use super::votes::most;
 use crate::core::types::slot::{SLOTS, Slot};
 use crate::redis::connect::endpoint::Endpoint;
 use crate::redis::connect::shards::Shard;
 
-/// What one node answered to `CLUSTER SLOTS`.
 pub(super) type Map = Vec<Shard>;
 
-/// Where most of the maps have each slot; none of those of which as many say one thing as another.
+/// The place of each slot by most of the maps, unless there is a tie.
 pub(super) fn undisputed(maps: &[Map]) -> impl Iterator<Item = (Slot, &Endpoint)> {
     let tables: Vec<_> = maps.iter().map(|map| table(map)).collect();
     Slot::all().filter_map(move |slot| {
@@ -18,7 +17,6 @@ pub(super) fn undisputed(maps: &[Map]) -> impl Iterator<Item = (Slot, &Endpoint)
     })
 }
 
-/// The master of each slot.
 fn table(map: &[Shard]) -> Vec<Option<&Endpoint>> {
     let mut table = vec![None; SLOTS];
     for shard in map {
@@ -35,7 +33,6 @@ fn table(map: &[Shard]) -> Vec<Option<&Endpoint>> {
 mod tests {
     use super::*;
 
-    /// Shards as `first-last:port`.
     fn map(shards: &str) -> Map {
         let shard = |text: &str| {
             let (slots, port) = text.split_once(':').unwrap();

@@ -1,11 +1,11 @@
 //! Which server has which locks, as this process knows it.
 //!
-//! To a request each deployment is the same: a table with the owner of each of the 16 384 hash slots. One server owns all
-//! of them for good. Behind Sentinels, the elected primary does: a `+switch-master` of most Sentinels replaces it, and its
-//! connections are abandoned, so that no late answer of the former one counts. In a cluster each node owns some: a `MOVED`
-//! moves one slot at once, and makes the nodes report all of theirs soon after ([`refreshes`]). The slot map of one
-//! node, and the word of one Sentinel, count for nothing against most others ([`votes`]). Each server has its connections and its fence
-//! counters, which are forgotten for slots that change hands.
+//! To a request every deployment is a table with the owner of each of the 16 384 hash slots. A single server owns all
+//! of them. Behind Sentinels, the elected primary does: a `+switch-master` replaces it, and its connections are
+//! abandoned, so that no late answer of the former one counts. In a cluster each node owns some: a `MOVED` moves one
+//! slot at once, and soon makes the nodes report all of theirs ([`refreshes`]). One node or Sentinel does not outvote
+//! most others ([`votes`]). Each server has its connections and fence counters, which are forgotten for slots that
+//! change hands.
 
 use std::future::Future;
 use std::pin::pin;
@@ -50,29 +50,23 @@ mod table;
 pub(crate) mod votes;
 pub(crate) mod watch;
 
-/// The servers of a locker, and how they are reached.
 pub(crate) struct Topology {
     pub(crate) opener: Opener,
     pub(crate) slot_owners: Arc<SlotOwners>,
     pub(crate) revocations: Revocations,
-    /// Only where Sentinels name the server.
     pub(crate) latest_releases: Option<LatestReleases>,
     pub(crate) found: Discovery,
 }
 
-/// How the servers are found.
 pub(crate) enum Discovery {
-    /// The one server is where the URL says.
     Fixed,
-    /// These name the one server.
+    /// These name the server.
     Elected(Arc<Sentinels>),
     /// These nodes of a cluster know the others.
     Seeds(Vec<Endpoint>),
 }
 
 impl Topology {
-    /// # Errors
-    /// When the URL or a secret is not valid.
     pub(crate) fn open(settings: &Settings, background: Handle) -> Result<Arc<Self>, LockError> {
         let (opener, way) = Opener::new(settings, background)?;
         let mut found = Discovery::Fixed;
@@ -106,7 +100,7 @@ impl Topology {
         }))
     }
 
-    /// Has a value whenever another server becomes the primary; `None` where there are no elections.
+    /// Changes whenever another server becomes the primary; `None` without elections.
     pub(crate) fn elections(&self) -> Option<Receiver<u64>> {
         match &self.found {
             Discovery::Elected(sentinels) => Some(sentinels.elections.changes()),
@@ -114,7 +108,6 @@ impl Topology {
         }
     }
 
-    /// All servers that own slots.
     pub(crate) async fn servers(&self) -> Result<Vec<Arc<Server>>, Fault> {
         self.filled().await?;
         Ok(self.slot_owners.servers())
@@ -141,14 +134,13 @@ impl Topology {
         }
     }
 
-    /// Whether that server owns no slot any more.
     pub(crate) async fn has_no_slots(&self, server: &Server) -> bool {
         let Ok(servers) = self.servers().await else { return false };
         servers.iter().all(|other| other.number != server.number)
     }
 
-    /// The table has no server for the slot. If the table is empty, waits until it is filled. `None`: now it has one; an
-    /// error: it could not be filled.
+    /// The table has no server for the slot. Waits until an empty table is filled. `None`: now it has one; an error: it
+    /// could not be filled.
     pub(crate) async fn unserved(&self, slot: Slot) -> Result<Option<Fault>, Fault> {
         let was_empty = self.slot_owners.servers().is_empty();
         self.filled().await?;
@@ -156,7 +148,7 @@ impl Topology {
         Ok((!is_served).then(|| cluster::unserved(&self.opener.server, slot)))
     }
 
-    /// Waits for the first answers, where there are none yet.
+    /// Waits for the first answers, if there are none yet.
     async fn filled(&self) -> Result<(), Fault> {
         if self.slot_owners.servers().is_empty() {
             self.slot_owners.refreshed().await
@@ -165,8 +157,8 @@ impl Topology {
         }
     }
 
-    /// The answer of a server. While it is missing, the others are asked whether that server still has its slots: one
-    /// that hangs breaks no connection.
+    /// A server's answer. While it is missing, the others are asked whether that server still has its slots: a hanging
+    /// server breaks no connection.
     pub(crate) async fn doubting<F: Future>(&self, answer: F) -> F::Output {
         let mut answer = pin!(answer);
         if !self.slot_owners.are_shared() {
@@ -185,8 +177,7 @@ impl Topology {
         .await
     }
 
-    /// Makes sure that the servers can be used from the calling task: that it is known which there are, and one of
-    /// them is connected to. Another one may be away.
+    /// Checks that the caller can use the servers: they are known, and one of them is connected to. Others may be down.
     pub(crate) async fn connect(&self) -> Result<(), Fault> {
         self.connect_over(Server::lockers).await?;
         // One that has no `WAIT` is refused here.
@@ -215,30 +206,29 @@ impl Topology {
         answer.unwrap_or_else(|last| Err(last.unwrap_or_else(none)))
     }
 
-    /// Makes sure that a wake-up for this attempt is received, if the slot's server lets it. Where it does not, the line
-    /// is granted its turn by a later query, which it sends regularly in any case.
+    /// Subscribes to wake-ups for this attempt, if the slot's server allows it. If not, one of the line's regular
+    /// queries is granted its turn.
     ///
     /// The subscription comes first:
-    /// 1. the process subscribes to the channel of its wake-ups, and the server confirms it;
+    /// 1. the process subscribes to its channel, and the server confirms it;
     /// 2. the request is sent, and the attempt is queued;
     /// 3. the wake-up is published, and received.
     ///
-    /// The other way round, a wake-up between the two would reach no process.
-    /// Tests: `a_call_hears_of_the_first_grant_at_once`, `an_unconfirmed_subscription_costs_at_most_one_recheck`.
+    /// The other way round, a wake-up between the two would reach no process. Tests:
+    /// `a_call_hears_of_the_first_grant_at_once`, `an_unconfirmed_subscription_costs_at_most_one_recheck`.
     pub(crate) async fn listen_for(&self, attempt: &Attempt) {
         let Some((server, origin)) = self.listening(attempt) else { return };
         Box::pin(server.wake_ups.listen(attempt.slot, origin)).await;
     }
 
-    /// As [`listen_for`](Self::listen_for), but does not wait, because a release would wait too. A line that misses its
-    /// wake-up is granted its turn by its next query.
+    /// As [`listen_for`](Self::listen_for), but does not wait, because a release would wait too. The next query of a
+    /// line makes up for a missed wake-up.
     pub(crate) fn start_listening_for(&self, attempt: &Attempt) {
         if let Some((server, origin)) = self.listening(attempt) {
             server.wake_ups.start_listening(attempt.slot, origin);
         }
     }
 
-    /// Where wake-ups for this attempt are published.
     fn listening(&self, attempt: &Attempt) -> Option<(Arc<Server>, Origin)> {
         if !self.opener.reports.are_received() {
             return None;
@@ -246,7 +236,7 @@ impl Topology {
         Some((self.slot_owners.server(attempt.slot)?, Origin::of(&attempt.owner)?))
     }
 
-    /// The calling task gave up on an answer of the slot's server after that time.
+    /// The caller gave up on an answer of the slot's server after that time.
     pub(crate) fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
         self.slot_owners.refresh_soon();
         match self.slot_owners.server(slot) {

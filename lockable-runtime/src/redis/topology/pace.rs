@@ -1,4 +1,4 @@
-//! When the nodes are asked which of them have which slots: one query at a time.
+//! When the nodes are asked for their slots: one query at a time.
 
 use std::mem;
 use std::time::Duration;
@@ -9,33 +9,30 @@ use crate::core::backend::Fault;
 use crate::core::process::clock::{Moment, boot_time};
 use crate::core::process::mutex::Mutex;
 
-/// Two queries are at least this far apart, however many calls need an answer.
+/// Two queries are at least this far apart.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The pause doubles with each answer that has no news, up to this: a node that hangs makes every process ask. A
-/// failover is found within that time.
+/// The pause doubles with each answer without news, up to this: a hanging node makes every process ask. A failover is
+/// found within that time.
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
-/// Whether a query is under way.
 #[derive(Default)]
 pub(super) struct Pace {
     state: Mutex<Pacing>,
-    /// How many were answered or not, and what came of the last one.
+    /// How many queries have ended, and the last one's fault.
     pub(super) ended: watch::Sender<(u64, Option<Fault>)>,
 }
 
 #[derive(Default)]
 struct Pacing {
     is_running: bool,
-    /// Whether an answer was needed since the last query was sent.
     is_needed: bool,
     asked: Moment,
-    /// Before the next query.
     pause: Duration,
 }
 
 impl Pace {
-    /// An answer is needed. Returns whether the caller starts the task that asks.
+    /// Requests an answer. Returns whether the caller starts the task that asks.
     #[must_use = "a task may have to be started"]
     pub(super) fn need(&self) -> bool {
         let mut state = self.state.lock();
@@ -47,7 +44,7 @@ impl Pace {
         !mem::replace(&mut state.is_running, true)
     }
 
-    /// The next query is about to be sent, after this pause.
+    /// Starts the next query; returns the pause before it.
     pub(super) fn begin(&self) -> Duration {
         let mut state = self.state.lock();
         let now = boot_time();
@@ -56,7 +53,7 @@ impl Pace {
         pause
     }
 
-    /// The nodes were asked. Returns whether another answer was needed since; if not, the task that asks has ended.
+    /// Ends a query. Returns whether another was requested since; if not, the task ends.
     pub(super) fn is_needed(&self, has_news: bool) -> bool {
         let mut state = self.state.lock();
         let next = if has_news { PAUSE } else { 2 * state.pause };
@@ -85,7 +82,7 @@ mod tests {
         assert!(!pace.is_needed(false));
     }
 
-    /// A failover that comes after a long time without news is found as soon as any other.
+    /// A failover after a long time without news is found as fast as any other.
     #[test]
     fn the_pause_between_two_queries_has_a_limit() {
         let pace = Pace::default();

@@ -1,4 +1,4 @@
-//! Asks the nodes which of them have which slots, one query at a time.
+//! Refreshes the table by the nodes' slot maps.
 //!
 //! See "How does `CLUSTER SLOTS` decide which node has a slot?" in DESIGN.md.
 
@@ -19,18 +19,16 @@ use crate::core::process::clock::{boot_time, timer_on};
 use crate::redis::connect::endpoint::Endpoint;
 use crate::redis::fault::cluster;
 
-/// The most masters that are asked at once: enough for a majority that is not of one rack.
+/// The most masters that are asked at once: a majority of them is more than one rack.
 const MAX_AT_ONCE: usize = 16;
 
 impl Slots {
-    /// Has the nodes asked soon; waits for nothing.
     pub(super) fn start_refresh(&self) {
         if self.pace.need() {
             drop(self.opener.timers.spawn(refresh_while_needed(Weak::clone(&self.this))));
         }
     }
 
-    /// Has the nodes asked, and waits for the answers.
     pub(super) async fn refresh_and_wait(&self) -> Result<(), Fault> {
         let mut ended = self.pace.ended.subscribe();
         let before = ended.borrow().0;
@@ -42,8 +40,8 @@ impl Slots {
         self.opener.connecting(refreshed).await
     }
 
-    /// Asks the masters, or where most of them give no answer, the replicas and what the others name as well. Returns
-    /// whether a slot was elsewhere.
+    /// Asks the masters; if most do not answer, also their replicas and newly named nodes. Returns whether a slot has
+    /// moved.
     async fn refresh(&self) -> Result<bool, Fault> {
         let masters = self.table.lock().masters();
         if masters.is_empty() {
@@ -76,8 +74,7 @@ impl Slots {
         Ok(self.learn(&maps))
     }
 
-    /// The first answers of the nodes in the URL: which masters there are is known by one of them, and who has the
-    /// slots soon after.
+    /// The first query, to the nodes in the URL: one of them knows the masters, which are asked soon after.
     async fn refresh_by_seeds(&self) -> Result<bool, Fault> {
         let mut maps = Vec::new();
         let mut faults = Vec::new();
@@ -90,8 +87,8 @@ impl Slots {
         Ok(self.learn(&maps))
     }
 
-    /// The nodes that may have the slots of masters that give no answer: those that the maps name, which may have come
-    /// since the last refresh, and the replicas that earlier ones named.
+    /// The nodes that may have the slots of silent masters: those that the maps name, perhaps newly, and known
+    /// replicas.
     fn others(&self, maps: &[Map], asked: &[Arc<Server>]) -> Vec<Endpoint> {
         let table = self.table.lock();
         let shards = maps.iter().flatten();
@@ -114,7 +111,7 @@ impl Slots {
             .collect()
     }
 
-    /// Takes in what most of the maps say. The votes are counted outside of the table's lock.
+    /// Takes what most maps say. The votes are counted outside of the table's lock.
     fn learn(&self, maps: &[Map]) -> bool {
         let named: Vec<_> = undisputed(maps).collect();
         let news = self.table.lock().news(named.into_iter(), boot_time());
@@ -126,7 +123,6 @@ impl Slots {
     }
 }
 
-/// Asks once, and again as long as calls need that.
 async fn refresh_while_needed(slots: Weak<Slots>) {
     loop {
         let Some(this) = slots.upgrade() else { return };

@@ -1,4 +1,4 @@
-//! The Sentinels that name the primary of a group of servers, and how they are asked.
+//! The Sentinels that name the primary, and queries to them.
 
 use std::io;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::redis::fault;
 use crate::redis::fault::sentinel::{self, SentinelReason};
 use crate::redis::wire::flaw::{Flaw, missing_right};
 
-/// How long the others may take once one Sentinel has named a primary.
+/// How long the others may take after the first answer.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The Sentinels of one primary.
@@ -36,28 +36,22 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// See "Why not the Sentinel client of the `redis` crate?" in DESIGN.md.
 pub(crate) struct Sentinels {
     pub(crate) each: Vec<Sentinel>,
-    /// The name that they have for the primary.
     pub(crate) primary: String,
-    /// All of them, for messages.
     pub(crate) name: Arc<str>,
-    /// The runtime whose timers keep the deadlines.
     pub(crate) timers: Handle,
-    /// How long each has to answer.
     pub(crate) limit: Duration,
     pub(crate) elections: Arc<Elections>,
 }
 
-/// One of them.
 #[derive(Clone)]
 pub(crate) struct Sentinel {
     pub(crate) client: Client,
     credentials: SecretSource<Credentials>,
-    /// `host:port`.
     pub(crate) name: String,
 }
 
 impl Sentinels {
-    /// The opener is that of the primary.
+    /// The opener is the primary's.
     ///
     /// # Errors
     /// When the credentials are in files that cannot be read or are not valid.
@@ -85,7 +79,7 @@ impl Sentinels {
         })
     }
 
-    /// Where the primary is: as was learned just now, or as most of them answer.
+    /// The primary, as just learned, or as most of them answer.
     pub(crate) async fn primary(&self) -> Result<(Endpoint, Election), Fault> {
         if let Some(known) = self.elections.recent() {
             return Ok(known);
@@ -97,7 +91,7 @@ impl Sentinels {
         settled.ok_or_else(|| sentinel::disagree(&self.name, votes.named()))
     }
 
-    /// Asks them, although a primary is known: it may have changed without an announcement that arrived.
+    /// Asks them although a primary is known: an announcement may have been lost.
     pub(crate) async fn refresh(&self) {
         let before = self.elections.number();
         if let Some(elected) = self.votes().await.elected() {
@@ -133,7 +127,6 @@ impl Sentinels {
         votes
     }
 
-    /// No Sentinel names a primary.
     fn unknown(&self, votes: &Votes<Flaw>) -> Fault {
         let Self { name, primary, .. } = self;
         let reasons: Vec<_> = votes.reasons().map(|flaw| &flaw.fault).collect();
@@ -158,7 +151,7 @@ impl Sentinels {
 }
 
 impl Sentinel {
-    /// The primary that this one names, in time.
+    /// The primary that this one names, within the limit.
     pub(crate) async fn names(&self, all: &Sentinels) -> Option<Endpoint> {
         let vote = self.clone().vote(all.primary.clone(), all.timers.clone(), all.limit).await;
         vote.primary().cloned()
@@ -179,12 +172,12 @@ impl Sentinel {
         unanswered(fault, silent(message).advise(advice))
     }
 
-    /// Returns this Sentinel for a connection that is opened apart from the others.
+    /// This Sentinel, for a connection of its own.
     pub(crate) fn afresh(self) -> Self {
         Self { client: self.client.afresh(), ..self }
     }
 
-    /// Returns this Sentinel with the login of a connection that is opened now, if that is read within `limit`.
+    /// This Sentinel with the login of a new connection, read within `limit`.
     pub(crate) async fn logged_in(&self, limit: Duration) -> RedisResult<Self> {
         let login = self.credentials.login(limit).await.map_err(io::Error::from)?;
         let client = self.client.with(login.put_into(self.client.info.clone()));
@@ -207,7 +200,6 @@ impl Sentinel {
         Ok(Vote::Primary(Endpoint { host, port }))
     }
 
-    /// Why there is no vote.
     fn failed(&self, error: &RedisError) -> Flaw {
         let (reason, cause, advice) = sentinel::explained(&self.url(), error);
         let finding = |code| Finding::new(Severity::Warning, code, cause).advise(advice);
@@ -232,7 +224,7 @@ impl Sentinel {
         missing_right(Severity::Warning, rule, user, effect)
     }
 
-    /// That of a Redis server at this address.
+    /// The URL of a Redis server at this address.
     pub(crate) fn url(&self) -> String {
         format!("{}://{}", address::scheme(&self.client.info), self.name)
     }
@@ -267,7 +259,7 @@ mod tests {
         group().unknown(&all).kind
     }
 
-    /// A Sentinel that does not answer now may name the primary later, whatever the others say.
+    /// A silent Sentinel may name the primary later, whatever the others say.
     #[test]
     fn no_primary_is_refused_while_a_sentinel_may_name_it() {
         let refused = || {

@@ -1,4 +1,4 @@
-//! A server that has locks, with what it takes to use it.
+//! A server with locks, present or former, and its connections.
 
 use std::sync::Arc;
 
@@ -9,16 +9,11 @@ use crate::redis::connect::opener::Opener;
 use crate::redis::pubsub::wake_ups::WakeUps;
 use crate::redis::topology::connections::Connections;
 
-/// A server that has, or had, locks.
 pub(crate) struct Server {
-    /// Unlike any other's of this locker.
     pub(crate) number: usize,
-    /// The node of a cluster that it is.
     pub(super) node: Option<Arc<Node>>,
     pub(crate) connections: Connections,
-    /// Those that check locks.
     pub(crate) readers: Connections,
-    /// Those that wait until replicas have locks.
     pub(crate) confirmers: Connections,
     pub(crate) wake_ups: WakeUps,
 }
@@ -35,12 +30,10 @@ impl Server {
         })
     }
 
-    /// Where it is, if it is a node of a cluster.
     pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
         self.node.as_ref().map(|node| &node.endpoint)
     }
 
-    /// Where it is, without credentials.
     pub(crate) fn name(&self) -> &str {
         &self.connections.opener.server
     }
@@ -53,18 +46,17 @@ impl Server {
         &self.readers
     }
 
-    /// One that is older than the one that locks may lead to another server, if both go by a name.
+    /// A connection older than the locks' may lead to another server, if both go by a host name.
     pub(crate) fn confirmers(&self) -> &Connections {
         self.confirmers.retire_older_than(&self.connections);
         &self.confirmers
     }
 
-    /// What is known of the fence counter of a slot that changed hands may be wrong.
+    /// The fence counter of a slot that changed hands may be wrong.
     pub(super) fn forget_fence(&self, slot: Slot) {
         self.connections.each(|connection| connection.fences.forget(slot));
     }
 
-    /// It has no slot any more.
     pub(super) fn abandon(&self) {
         if let Some(node) = &self.node {
             node.abandon();

@@ -1,4 +1,4 @@
-//! Who has which slot: one server all of them, or each node of a cluster some.
+//! Which server has which slot.
 
 use std::sync::Arc;
 
@@ -11,16 +11,13 @@ use crate::redis::connect::endpoint::Endpoint;
 use crate::redis::connect::opener::Opener;
 use crate::redis::wire::connection::Connection;
 
-/// The table of slots: each slot has a server.
 pub(crate) enum SlotOwners {
-    /// The server at one address has all slots, or the one that Sentinels name.
+    /// The server at one address, or the elected one, has all slots.
     One(Arc<Server>),
-    /// The nodes of a cluster share them: each counts its own subscribers only.
     Shared(Arc<Slots>),
 }
 
 impl SlotOwners {
-    /// The server that is known to have the slot.
     pub(crate) fn server(&self, slot: Slot) -> Option<Arc<Server>> {
         match self {
             Self::One(server) => Some(Arc::clone(server)),
@@ -28,7 +25,6 @@ impl SlotOwners {
         }
     }
 
-    /// All servers that have slots, as far as is known.
     pub(super) fn servers(&self) -> Vec<Arc<Server>> {
         match self {
             Self::One(server) => vec![Arc::clone(server)],
@@ -36,7 +32,6 @@ impl SlotOwners {
         }
     }
 
-    /// The number of the slot's server.
     pub(crate) fn number(&self, slot: Slot) -> Option<usize> {
         self.server(slot).map(|server| server.number)
     }
@@ -49,7 +44,7 @@ impl SlotOwners {
         }
     }
 
-    /// When the slot's server was last left for another one; zero if never.
+    /// When the slot last moved to another server; zero if never.
     pub(super) fn moved_at(&self, slot: Slot) -> Moment {
         match self {
             Self::One(_) => Moment::default(),
@@ -57,13 +52,13 @@ impl SlotOwners {
         }
     }
 
-    /// Whether the slot is at the server of this connection, as far as is known.
+    /// Whether the slot is at this connection's server, as far as is known.
     pub(crate) fn leads_to(&self, slot: Slot, connection: &Connection) -> bool {
         let Some(endpoint) = connection.node() else { return true };
         self.server(slot).is_some_and(|server| server.endpoint() == Some(endpoint))
     }
 
-    /// The server of this connection was sent a request for a slot and says that it is at another place now.
+    /// This connection's server says that the slot is elsewhere now.
     pub(crate) fn move_slot(&self, slot: Slot, connection: &Connection, to: &Endpoint) {
         if let (Self::Shared(slots), Some(from)) = (self, connection.node()) {
             slots.change(|table, now| table.move_slot(slot, from, to, now));
@@ -76,7 +71,7 @@ impl SlotOwners {
         matches!(self, Self::Shared(_))
     }
 
-    /// Has the servers asked soon which of them has which slots, without waiting; `false` where one server has all.
+    /// Requests a refresh of the slots, without waiting; `false` if one server has all.
     pub(crate) fn refresh_soon(&self) -> bool {
         if let Self::Shared(slots) = self {
             slots.start_refresh();
@@ -84,7 +79,6 @@ impl SlotOwners {
         self.are_shared()
     }
 
-    /// As [`refresh_soon`](Self::refresh_soon), but waits for the answers.
     pub(super) async fn refreshed(&self) -> Result<(), Fault> {
         match self {
             Self::One(_) => Ok(()),
@@ -92,7 +86,7 @@ impl SlotOwners {
         }
     }
 
-    /// Returns the opener of a server, of another one at each try: what is published at one arrives at all.
+    /// The opener of a server, another at each try: what is published at one arrives at all.
     pub(super) fn any_opener(&self, attempt: usize) -> Option<Opener> {
         let servers = self.servers();
         let at = attempt.checked_rem(servers.len())?;

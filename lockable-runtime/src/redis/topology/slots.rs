@@ -1,4 +1,4 @@
-//! A table of all slots: the nodes of a cluster, and what this process does when one of them changes.
+//! The slots of a cluster, and what follows when one changes hands.
 
 use std::sync::{Arc, Weak};
 
@@ -11,13 +11,11 @@ use crate::redis::connect::endpoint::Endpoint;
 use crate::redis::connect::opener::Opener;
 use crate::redis::connect::reports::ServerSlots;
 
-/// The nodes of a cluster, each with its slots and its connections.
+/// The nodes of a cluster, with their slots and connections.
 pub(crate) struct Slots {
     pub(super) opener: Opener,
-    /// The nodes in the URL, which know the others.
     pub(super) seeds: Vec<Endpoint>,
     pub(super) table: Mutex<SlotTable>,
-    /// When the nodes are asked which of them has which slots.
     pub(super) pace: Pace,
     pub(super) this: Weak<Self>,
 }
@@ -38,8 +36,8 @@ impl Slots {
         })
     }
 
-    /// Makes a change that nodes have reported. What was known of the slots that changed hands counts no more: their
-    /// fence counters are seeded again, and their leases checked.
+    /// Makes a change that nodes have reported. For slots that changed hands, fence counters are seeded again, and
+    /// leases checked.
     pub(super) fn change(&self, change: impl FnOnce(&mut SlotTable, Moment) -> TableChanges) {
         let changes = change(&mut self.table.lock(), boot_time());
         for server in &changes.left {
@@ -63,7 +61,6 @@ impl Slots {
     }
 }
 
-/// The slots of one node, by its number.
 struct NodeSlots {
     slots: Weak<Slots>,
     number: usize,

@@ -1,4 +1,4 @@
-//! Which node has which slot, as this process knows it, and the connections to each.
+//! Which node has which slot, and the connections to each.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,14 +13,12 @@ use crate::redis::connect::node::Node;
 use crate::redis::connect::opener::Opener;
 use crate::redis::connect::reports::ServerSlots;
 
-/// How long a node that gave a slot away is not believed to have it, whatever the others say: they may not have
-/// heard of it yet. Nodes tell each other of a failover at once, and of all else within a second.
+/// How long others are not believed that a node has a slot which it gave away: they may not have heard of it. Nodes
+/// tell each other of a failover at once, and of all else within a second.
 const OUTDATED: Duration = Duration::from_secs(2);
 
-/// What the node of a number reports of: its slots.
 type SlotsOf = Box<dyn Fn(usize) -> Arc<dyn ServerSlots> + Send + Sync>;
 
-/// All slots and all nodes.
 pub(super) struct SlotTable {
     slot_owners: Vec<SlotOwner>,
     servers: HashMap<Endpoint, Arc<Server>>,
@@ -30,22 +28,19 @@ pub(super) struct SlotTable {
     slots_of: SlotsOf,
 }
 
-/// Where one slot is.
 #[derive(Clone, Default)]
 struct SlotOwner {
     owner: Option<Arc<Server>>,
-    /// When it was known last that the slot has changed hands; zero if never.
+    /// When the last move became known; zero if never.
     moved_at: Moment,
-    /// The number of the node that has itself said then that the slot is elsewhere.
+    /// The node that has itself said then that the slot is elsewhere.
     left: Option<usize>,
 }
 
-/// What changed in a table.
 #[derive(Default)]
 pub(super) struct TableChanges {
-    /// The slots that changed hands, and their nodes before and after.
+    /// The slots that changed hands, with their nodes before and after.
     pub(super) moves: Vec<(Slot, [Arc<Server>; 2])>,
-    /// The nodes that have no slot any more.
     pub(super) left: Vec<Arc<Server>>,
 }
 
@@ -65,7 +60,6 @@ impl SlotTable {
         self.slot_owner(slot).map_or_else(Moment::default, |slot_owner| slot_owner.moved_at)
     }
 
-    /// All nodes that have slots.
     pub(super) fn masters(&self) -> Vec<Arc<Server>> {
         let owners = self.owners();
         let has_slots = |server: &&Arc<Server>| owners.contains(&server.number);
@@ -76,7 +70,7 @@ impl SlotTable {
         self.replicas.iter()
     }
 
-    /// The node at this place, a new one where none is known there; it may have this slot.
+    /// The node at this place, new if unknown; it may have this slot.
     pub(super) fn server_at(&mut self, endpoint: &Endpoint, slot: Slot) -> Arc<Server> {
         if let Some(server) = self.servers.get(endpoint) {
             return Arc::clone(server);
@@ -90,8 +84,8 @@ impl SlotTable {
         server
     }
 
-    /// A node has said that a slot is at this place now. Nothing changes where that node is not known to have
-    /// it any more: another request was told so before.
+    /// A node has said that a slot is at this place now. Changes nothing if the node is not known to have it: another
+    /// request reported that before.
     pub(super) fn move_slot(
         &mut self,
         slot: Slot,
@@ -108,7 +102,7 @@ impl SlotTable {
         changes
     }
 
-    /// What most nodes say that is news here, as far as it may be.
+    /// What most nodes say that is new here and may be believed.
     pub(super) fn news<'a>(
         &self,
         named: impl Iterator<Item = (Slot, &'a Endpoint)>,
@@ -122,7 +116,7 @@ impl SlotTable {
         named.filter(is_news).collect()
     }
 
-    /// Nodes have said where these slots are. A node without slots is left: what it was asked is asked elsewhere.
+    /// Nodes have said where these slots are. A node without slots is left, and its open requests are sent elsewhere.
     pub(super) fn apply(&mut self, news: &[(Slot, &Endpoint)], now: Moment) -> TableChanges {
         let mut changes = TableChanges::default();
         for (slot, endpoint) in news {
@@ -135,13 +129,11 @@ impl SlotTable {
         changes
     }
 
-    /// The replicas of all masters, as nodes have named them.
     pub(super) fn set_replicas(&mut self, maps: &[Map]) {
         let named = maps.iter().flatten().flat_map(|shard| shard.replicas.iter().cloned());
         self.replicas = named.collect();
     }
 
-    /// The numbers of the nodes that have slots.
     fn owners(&self) -> HashSet<usize> {
         let number = |slot_owner: &SlotOwner| Some(slot_owner.owner.as_ref()?.number);
         let mut numbers: Vec<_> = self.slot_owners.iter().filter_map(number).collect();
@@ -206,7 +198,6 @@ mod tests {
         fn doubt(&self) {}
     }
 
-    /// A table in which the first node has this slot.
     fn table(slot: Slot) -> SlotTable {
         let settings = Settings { url: "redis-cluster://a:1".to_owned(), ..Settings::default() };
         let (opener, _) = Opener::new(&settings, background().unwrap()).unwrap();
@@ -238,7 +229,7 @@ mod tests {
         assert_eq!((owner(&table, slot), table.moved_at(slot)), (&c, at(2)));
     }
 
-    /// A node, other than a majority, knows for sure that it does not have a slot.
+    /// Only the node itself, not a majority, is sure that it does not have a slot.
     #[test]
     fn maps_name_no_node_that_has_just_given_its_slot_away() {
         let (slot, a, b) = (Slot::new(7), node("a"), node("b"));

@@ -1,16 +1,14 @@
-//! What most say: Sentinels of their primary, and nodes of a slot.
+//! Majorities: of Sentinels about the primary, and of nodes about a slot.
 
 use std::collections::BTreeSet;
 
 use crate::redis::connect::endpoint::Endpoint;
 
-/// What one Sentinel answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Vote<F> {
     Primary(Endpoint),
     /// It watches no primary of that name, but these, as far as the user may ask.
     Unknown(Vec<String>),
-    /// It gave no answer that counts, for this reason.
     None(F),
 }
 
@@ -24,16 +22,12 @@ impl<F> Vote<F> {
     }
 }
 
-/// The primary that Sentinels name.
 pub(crate) struct Elected {
     pub(crate) endpoint: Endpoint,
-    /// Whether most of all Sentinels name it.
     pub(crate) is_by_majority: bool,
-    /// Whether others are named as often.
     pub(crate) is_tied: bool,
 }
 
-/// The votes of a number of Sentinels.
 pub(crate) struct Votes<F> {
     voters: usize,
     votes: Vec<Vote<F>>,
@@ -48,40 +42,34 @@ impl<F> Votes<F> {
         self.votes.push(vote);
     }
 
-    /// Whether a primary was named yet.
     pub(crate) fn has_primary(&self) -> bool {
         self.named().next().is_some()
     }
 
-    /// Whether most of all Sentinels name the same primary: what the others would answer makes no difference.
+    /// Whether most of all Sentinels name the same primary, so that the others do not matter.
     pub(crate) fn are_decided(&self) -> bool {
         self.elected().is_some_and(|elected| elected.is_by_majority)
     }
 
-    /// The primary that most of the votes name; of two that are named equally often, the one that was named
-    /// first.
+    /// The primary with the most votes; in a tie, the one that was named first.
     pub(crate) fn elected(&self) -> Option<Elected> {
         let Most { what, count, is_tied } = most(&self.named().collect::<Vec<_>>())?;
         let is_by_majority = count > self.voters / 2;
         Some(Elected { endpoint: what.clone(), is_by_majority, is_tied })
     }
 
-    /// The primaries that are named, in the order of the votes.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Endpoint> {
         self.votes.iter().filter_map(Vote::primary)
     }
 
-    /// Whether a Sentinel answered that it watches no primary of that name.
     pub(crate) fn has_unknown(&self) -> bool {
         self.votes.iter().any(|vote| vote.watched().is_some())
     }
 
-    /// The primaries that those watch.
     pub(crate) fn watched(&self) -> BTreeSet<&str> {
         self.votes.iter().filter_map(Vote::watched).flatten().map(String::as_str).collect()
     }
 
-    /// Why those have no vote that gave no answer.
     pub(crate) fn reasons(&self) -> impl Iterator<Item = &F> {
         self.votes.iter().filter_map(|vote| match vote {
             Vote::None(reason) => Some(reason),
@@ -90,15 +78,13 @@ impl<F> Votes<F> {
     }
 }
 
-/// What is named most often.
 pub(super) struct Most<'a, T> {
-    /// The one that is named most often; the first of several.
+    /// The first of several.
     pub(super) what: &'a T,
     pub(super) count: usize,
     pub(super) is_tied: bool,
 }
 
-/// Counts who names what.
 pub(super) fn most<'a, T: PartialEq>(named: &[&'a T]) -> Option<Most<'a, T>> {
     let [first, others @ ..] = named else { return None };
     if others.iter().all(|other| other == first) {
@@ -119,7 +105,7 @@ mod tests {
         Endpoint { host: "10.0.0.7".to_owned(), port }
     }
 
-    /// A port is a vote for it, zero one for no primary, and a dot no vote.
+    /// A port is a vote for it, zero one for no primary, a dot no vote.
     fn votes(voters: usize, text: &str) -> Votes<()> {
         let mut all = Votes::of(voters);
         for vote in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Hears of every failover at once: a subscription to each Sentinel.
+//! Receives every failover at once, by a subscription to each Sentinel.
 //!
 //! See "Why subscribe to `+switch-master` on every Sentinel?" in DESIGN.md.
 
@@ -14,10 +14,9 @@ use crate::redis::connect::finder::{Finder, Term};
 use crate::redis::pubsub::kept::{Kept, Subscriber, SubscriptionEnd};
 use crate::redis::pubsub::subscription::Subscription;
 
-/// What Sentinels publish when another server is the primary.
 pub(crate) const CHANNEL: &str = "+switch-master";
 
-/// The Sentinels of one primary, which are watched from the first query on until this is dropped.
+/// Watches the Sentinels of one primary, from the first query until it is dropped.
 pub(crate) struct Watch {
     pub(crate) sentinels: Arc<Sentinels>,
     tasks: OnceLock<Vec<Kept>>,
@@ -38,7 +37,6 @@ impl Watch {
 }
 
 impl Finder for Watch {
-    /// The Sentinels are watched from the first time on.
     fn find(&self) -> Reply<(Endpoint, Arc<dyn Term>)> {
         self.tasks.get_or_init(|| self.started());
         let sentinels = Arc::clone(&self.sentinels);
@@ -53,7 +51,6 @@ impl Finder for Watch {
     }
 }
 
-/// What watches one of them.
 struct Watcher {
     sentinel: Sentinel,
     all: Weak<Sentinels>,
@@ -87,7 +84,6 @@ impl Subscriber for Watcher {
 }
 
 impl Watcher {
-    /// Passes on that another server is the primary.
     async fn announced(&self, message: &Msg, all: &Sentinels) {
         if let Some((left, endpoint)) = announced(message, &all.primary)
             && !all.elections.announce(&left, endpoint.clone())
@@ -125,7 +121,7 @@ mod tests {
         Msg::from_owned_value(Value::Array(parts.to_vec())).unwrap()
     }
 
-    /// Sentinels watch several, and publish all failovers on one channel.
+    /// Sentinels publish the failovers of all their primaries on one channel.
     #[test]
     fn only_a_failover_of_the_same_primary_is_heard() {
         let at = |host: &str, port| Endpoint { host: host.to_owned(), port };

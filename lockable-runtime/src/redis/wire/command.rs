@@ -14,7 +14,6 @@ use crate::core::types::key::LockKey;
 use crate::core::types::owner::{is_done, unmarked};
 use crate::core::types::slot::Slot;
 
-/// The commands in one go.
 pub(crate) fn pipeline(commands: impl IntoIterator<Item = Cmd>) -> Pipeline {
     let commands = commands.into_iter();
     let mut pipeline = Pipeline::with_capacity(commands.size_hint().0);
@@ -24,12 +23,10 @@ pub(crate) fn pipeline(commands: impl IntoIterator<Item = Cmd>) -> Pipeline {
     pipeline
 }
 
-/// Looks at who has the lock.
 pub(crate) fn owner(attempt: &Attempt) -> Cmd {
     command("GET", 2, attempt.key.as_str())
 }
 
-/// Counts those of the keys that anything is under.
 pub(crate) fn count_taken(keys: &[LockKey]) -> Cmd {
     let mut count = Cmd::new();
     count.arg("EXISTS");
@@ -39,17 +36,15 @@ pub(crate) fn count_taken(keys: &[LockKey]) -> Cmd {
     count
 }
 
-/// Counts up a fence counter that was seeded.
 pub(crate) fn count(namespace: &Namespace, attempt: &Attempt) -> Cmd {
     command("INCR", 2, namespace.fence(attempt.slot))
 }
 
-/// A script that does nothing, by its text.
 pub(crate) fn empty_script() -> Cmd {
     command("EVAL", 3, "").arg(0).to_owned()
 }
 
-/// Leaves nothing of a lock behind, and for a moment only where nothing may be deleted.
+/// Removes all of a lock, or lets it expire in a moment if the user may not delete.
 pub(crate) fn clean_up(namespace: &Namespace, key: &LockKey) -> [Cmd; 3] {
     let fence = namespace.fence(Slot::of(key));
     let queue = namespace.queue(key);
@@ -64,7 +59,6 @@ pub(crate) fn clean_up(namespace: &Namespace, key: &LockKey) -> [Cmd; 3] {
     [end_soon(fence), end_soon(queue), delete]
 }
 
-/// Deletes the marks at the fence counters of probes.
 pub(crate) fn unmark(namespace: &Namespace, tried: &[Arc<Attempt>]) -> Cmd {
     let mut delete = Cmd::with_capacity(1 + tried.len(), 56 * tried.len());
     delete.arg("DEL");
@@ -105,10 +99,9 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What `SET lock NX GET` says of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locked {
-    /// The attempt is its holder, now or before.
+    /// The attempt is its holder, since now or before.
     Own,
     Busy,
     /// A `once` call ended well, and keeps it.
@@ -127,7 +120,7 @@ pub(crate) fn locked(reply: &Value, attempt: &Attempt) -> Result<Locked, RedisEr
     }
 }
 
-/// Whether a look at the lock found that this attempt has it; other data there are no lock of its.
+/// Whether this attempt has the lock; data of other types are no lock of its.
 pub(crate) fn is_own(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
     match reply {
         Value::BulkString(owner) => Ok(has(owner, attempt)),
@@ -137,24 +130,23 @@ pub(crate) fn is_own(reply: &Value, attempt: &Attempt) -> Result<bool, RedisErro
     }
 }
 
-/// Whether a lock with that value is the attempt's, also where a waiter has marked it.
+/// Whether that value is the attempt's, also if a waiter has marked it.
 fn has(value: &[u8], attempt: &Attempt) -> bool {
     unmarked(value) == attempt.owner.as_ref().as_bytes()
 }
 
-/// Takes an attempt out of the queue of its lock.
 pub(crate) fn leave_queue(namespace: &Namespace, attempt: &Attempt) -> Cmd {
     let mut leave = command("LREM", 4, namespace.queue(&attempt.key));
     leave.arg(0).arg(attempt.entry());
     leave
 }
 
-/// Has the command behind it be run by a node to which its slot moves.
+/// Makes a node run the next command although its slot is only moving there.
 pub(crate) fn asking() -> Cmd {
     Cmd::with_capacity(1, 16).arg("ASKING").to_owned()
 }
 
-/// Counts the replicas that have what was written on this connection, once there are enough or that time is over.
+/// Counts the replicas that have this connection's writes, once there are enough or the limit is over.
 pub(crate) fn wait(replicas: u8, limit: Duration) -> Cmd {
     let mut wait = Cmd::with_capacity(3, 32);
     // No time at all would be no limit.
@@ -162,12 +154,11 @@ pub(crate) fn wait(replicas: u8, limit: Duration) -> Cmd {
     wait
 }
 
-/// Asks a node which nodes have which slots.
 pub(crate) fn slots() -> Cmd {
     Cmd::with_capacity(2, 16).arg("CLUSTER").arg("SLOTS").to_owned()
 }
 
-/// A reply that is a number, where less than zero is zero, or the error that it is instead.
+/// A number, at least zero, or the error that the reply is instead.
 pub(crate) fn integer(reply: &Value) -> Result<u64, RedisError> {
     match reply {
         Value::Int(number) => Ok(u64::try_from(*number).unwrap_or_default()),
@@ -175,9 +166,8 @@ pub(crate) fn integer(reply: &Value) -> Result<u64, RedisError> {
     }
 }
 
-/// A reply that is a list of that many numbers, or the error that it is instead.
-///
-/// The client library would take other values for numbers, and cut off what does not fit.
+/// A list of that many numbers, or the error that the reply is instead. The client library would convert other values,
+/// and truncate.
 pub(crate) fn integers<const COUNT: usize>(reply: &Value) -> Result<[i64; COUNT], RedisError> {
     let Value::Array(list) = reply else { return Err(error_of(reply)) };
     let list: &[Value; COUNT] = list.as_slice().try_into().map_err(|_| unexpected())?;
@@ -189,7 +179,6 @@ pub(crate) fn integers<const COUNT: usize>(reply: &Value) -> Result<[i64; COUNT]
     Ok(numbers)
 }
 
-/// A number of a reply that cannot be less than zero.
 pub(crate) fn natural(number: i64) -> Result<u64, RedisError> {
     u64::try_from(number).map_err(|_| unexpected())
 }

@@ -1,4 +1,4 @@
-//! One multiplexed connection and what is known of the server at its other end.
+//! One multiplexed connection, and what is known of its server.
 //!
 //! See "Why our own deadlines and reconnects, and no `ConnectionManager`?" in DESIGN.md.
 
@@ -29,46 +29,40 @@ use crate::redis::connect::opener::{Opener, Target};
 use crate::redis::fault;
 use crate::redis::fences::FenceCounters;
 
-/// The pause before Sentinels are asked again for a primary that could not be used; a failover that they announce
-/// ends it.
+/// The pause before Sentinels are asked again for a primary that could not be used; an announced failover ends it.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A connection to a server that was asked for its version and its scripts.
+/// A connection after its handshake.
 ///
-/// The commands of a call run in their order, and the next call's behind them once it was answered. A call
-/// that waits for an answer owns a part of the connection, so it lives until the last answer has come, also
-/// after it was retired.
+/// The commands of one call run in order, and those of the next call after its reply. A waiting call owns a part of the
+/// connection, so it lives until the last reply, even after it was retired.
 pub(crate) struct Connection {
     opener: Opener,
     pub(crate) target: Target,
     driven: Driven,
     pub(crate) fences: FenceCounters,
-    /// When it was open, on the clock of this machine.
     since: Moment,
     pub(crate) names: Names,
     pub(crate) outbox: Outbox,
-    /// Only of a connection that confirms.
     pub(crate) confirmations: Outbox<Unconfirmed>,
-    /// The runtime that drives it.
     pub(crate) runtime: Handle,
     /// Set by the first call that finds the connection unusable; never unset. New calls connect again.
     retired: AtomicBool,
     silence: Silence,
-    /// Whether the server sends which of the locks that are renewed here others have changed. Unset by the first
-    /// answer that says otherwise.
+    /// Whether the server reports changes by others to locks that are renewed here. Unset by the first reply that says
+    /// otherwise.
     tracks: AtomicBool,
     delete: Option<Delete>,
-    /// Set by the first answer that the user may not send that command, or that there is none.
+    /// Set by the first reply that the command is missing or forbidden.
     refuses_delete: AtomicBool,
 }
 
 impl Connection {
-    /// Connects, logs in and does the handshake, without a limit of its own.
+    /// Connects, logs in and does the handshake, without a limit of its own. The connection that renews tracks its
+    /// locks, if the server can.
     ///
-    /// During a failover Sentinels may name a server that is gone, or is not yet promoted: such a one is
-    /// tried again for half of the connect deadline.
-    ///
-    /// The connection that renews reports who changes its locks, where the server sends that.
+    /// During a failover Sentinels may name a server that is gone, or not yet promoted: it is tried again for half of
+    /// the connect deadline.
     pub(crate) async fn open(opener: Opener, renews: bool) -> Result<Self, Fault> {
         let begun = boot_time();
         let login = opener.login().await?;
@@ -118,12 +112,11 @@ impl Connection {
         })
     }
 
-    /// The end of the connection; the output is whether it broke, and was not given up here.
     pub(crate) fn end(&self) -> impl Future<Output = bool> + use<> {
         self.driven.end()
     }
 
-    /// Sends the commands in one go; an error of the server's is one of the values.
+    /// Sends the commands in one go; a server's error is one of the values.
     pub(crate) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         sent::report(&self.target.server, pipeline.cmd_iter());
         let count = pipeline.len();
@@ -132,13 +125,13 @@ impl Connection {
         if replies.len() == count { Ok(replies) } else { Err(self.unexpected_count()) }
     }
 
-    /// As [`call`](Self::call), but for commands that no call waits for itself: each of their calls has given up after
-    /// two command deadlines.
+    /// As [`call`](Self::call), but for commands of which no call waits for the reply itself, with the limit of
+    /// [`in_time`](Self::in_time).
     pub(crate) async fn call_in_time(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         self.in_time(self.call(pipeline)).await
     }
 
-    /// Waits for an answer that no call waits for itself, for two command deadlines at most.
+    /// Waits for at most two command deadlines, after which each call has given up.
     pub(crate) async fn in_time<T>(
         &self,
         answer: impl Future<Output = Result<T, Fault>>,
@@ -148,7 +141,7 @@ impl Connection {
         answer.unwrap_or_else(|| Err(Fault::no_answer(&self.target.server, limit)))
     }
 
-    /// As [`call`](Self::call), but for two commands. No async fn, which would store them beside what they are sent as.
+    /// As [`call`](Self::call), for two commands. No async fn, which would store them beside their packed form.
     pub(crate) fn two(
         &self,
         commands: [Cmd; 2],
@@ -165,14 +158,12 @@ impl Connection {
         fault::unexpected(&self.target.server, "commands that went together")
     }
 
-    /// Runs the call of a script.
     pub(crate) async fn run<T>(&self, call: ScriptCall<impl Read<T>>) -> Result<T, Failed> {
         let reply = self.evaluate(&call.command).await?;
         (call.read)(reply).map_err(|error| self.failed(&error))
     }
 
-    /// Runs calls of scripts in one go, and these commands behind them; an error of the server's is one of the
-    /// outcomes, and of the replies to the commands.
+    /// Runs scripts and then these commands in one go; a server's error is one of the outcomes or replies.
     pub(crate) async fn run_each<T, R: Read<T>>(
         &self,
         calls: Vec<ScriptCall<R>>,
@@ -190,13 +181,12 @@ impl Connection {
         Ok((reads.into_iter().zip(replies).map(|(read, reply)| read(reply)).collect(), behind))
     }
 
-    /// Waits until enough replicas have what was written on this connection, or for a third of the command deadline:
-    /// those who ask meanwhile are in time for the next one.
+    /// Waits until enough replicas have this connection's writes, or for a third of the command deadline, so that later
+    /// requests are in time for the next `WAIT`.
     pub(crate) fn wait(&self) -> Cmd {
         command::wait(self.opener.replicas, self.opener.command_deadline / 3)
     }
 
-    /// What the reply to [`wait`](Self::wait) says.
     pub(crate) fn waited(&self, reply: &Value) -> Result<(), Fault> {
         let (server, needed) = (&self.target.server, self.opener.replicas);
         match command::integer(reply) {
@@ -209,7 +199,7 @@ impl Connection {
         }
     }
 
-    /// The command that releases a lock with that owner token; none where a script has to.
+    /// The command that releases the attempt's lock; `None` if a script has to.
     pub(crate) fn delete_of(&self, attempt: &Attempt) -> Option<Cmd> {
         let is_usable = attempt.released_by == ReleasedBy::Command
             && !self.refuses_delete.load(Ordering::Relaxed);
@@ -222,7 +212,7 @@ impl Connection {
         self.deleted(&reply).map_err(|error| self.failed(&error))
     }
 
-    /// Reads the reply to a command of `delete`, and notes where the server refuses such commands.
+    /// Reads the reply to such a command, and notes if the server refuses it.
     pub(crate) fn deleted(&self, reply: &Value) -> Result<bool, RedisError> {
         let deleted = Deleted::of(reply)?;
         if deleted == Deleted::Refused {
@@ -232,13 +222,12 @@ impl Connection {
         Ok(deleted == Deleted::Free)
     }
 
-    /// Sends one command; an error of the server's is its value.
     pub(crate) async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
         sent::report(&self.target.server, [command]);
         self.answered(self.driven.commands.clone().send_packed_command(command).await)
     }
 
-    /// An answer shows that the connection lives; an error here is never the server's.
+    /// A reply shows that the connection lives; an error here is never the server's.
     fn answered<T>(&self, outcome: Result<T, RedisError>) -> Result<T, Fault> {
         outcome.inspect(|_| self.silence.ends()).map_err(|error| {
             self.retire();
@@ -246,12 +235,10 @@ impl Connection {
         })
     }
 
-    /// An error that the server answered, and what it means for the request.
     pub(crate) fn failed(&self, error: &RedisError) -> Failed {
         Failed { fault: self.fault(error), meaning: self.meaning(error) }
     }
 
-    /// What an error that the server answered means for the request.
     pub(crate) fn meaning(&self, error: &RedisError) -> Meaning {
         if is_unknown_script(error) {
             return Meaning::Forgotten;
@@ -259,17 +246,16 @@ impl Connection {
         self.node().map_or(Meaning::Stays, |endpoint| Meaning::of(error, endpoint))
     }
 
-    /// An error that the server answered, which counts.
     pub(crate) fn fault(&self, error: &RedisError) -> Fault {
         self.take_note(error);
         fault::of(&self.target.server, error)
     }
 
-    /// A server that became a replica, or gave its slots away, is left, and one that refuses keys of several slots is
-    /// remembered. A node of a cluster may give single slots away.
+    /// Leaves a server that became a replica or gave its slots away, unless a cluster's node only gave away single
+    /// slots. Remembers a server that refuses keys of several slots.
     ///
-    /// A reply that is none to its request may be another request's, and so may be all that follow. See "Which garbled
-    /// replies cannot be told from true ones?" in DESIGN.md.
+    /// After a reply that is not to its request, all later ones may be another's, too. See "Which garbled replies
+    /// cannot be told from true ones?" in DESIGN.md.
     fn take_note(&self, error: &RedisError) {
         if is_unknown_script(error) {
             self.names.are_unknown();
@@ -287,33 +273,30 @@ impl Connection {
         }
     }
 
-    /// Whether commands with the keys of several locks are refused here.
     pub(crate) fn is_sharded(&self) -> bool {
         self.opener.is_sharded.load(Ordering::Relaxed)
     }
 
-    /// Whether the server sends which of the locks that are renewed here others have changed.
     pub(crate) fn tracks(&self) -> bool {
         self.tracks.load(Ordering::Relaxed)
     }
 
-    /// It does not, although it seemed to.
+    /// The server does not, although it seemed to.
     pub(crate) fn tracks_nothing(&self) {
         self.tracks.store(false, Ordering::Relaxed);
     }
 
-    /// No call gets an answer any more.
+    /// The fault when no reply can arrive any more.
     pub(crate) fn runtime_ended(&self) -> Fault {
         self.retire();
         fault::runtime_ended(&self.target.server)
     }
 
-    /// Whether it was opened before the other one.
     pub(crate) fn is_older_than(&self, other: &Self) -> bool {
         self.since < other.since
     }
 
-    /// A call gave up on an answer after that time: on this connection, unless it is younger.
+    /// A call gave up on an answer after that time; counts unless this connection is younger.
     pub(crate) fn unanswered(&self, waited: Duration) {
         if boot_time().since(self.since) < waited {
             return;
@@ -323,7 +306,6 @@ impl Connection {
         }
     }
 
-    /// A call begins.
     pub(crate) fn begins(&self) {
         self.silence.call_begins(boot_time());
     }
@@ -336,25 +318,24 @@ impl Connection {
         self.retired.load(Ordering::Acquire) || self.is_abandoned()
     }
 
-    /// The future's output; `None` when the server is left first, from which an answer may never come.
+    /// The future's output; `None` when the server is left first, from which a reply may never come.
     pub(crate) async fn unless_abandoned<F: Future>(&self, future: F) -> Option<F::Output> {
         self.target.unless_over(future).await
     }
 
-    /// Where it leads, if that is a node of a cluster.
     pub(crate) fn node(&self) -> Option<&Endpoint> {
         self.target.node.as_ref().map(|node| &node.endpoint)
     }
 
-    /// Whether the server was left by now, for another primary or node: what this one answers counts for nothing.
+    /// Whether the server was left for another primary or node, so that its replies no longer count.
     ///
-    /// See "Why are late replies of a demoted primary discarded after a failover?" in DESIGN.md.
+    /// See "What becomes of the replies and releases of a demoted primary?" in DESIGN.md.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.target.is_over()
     }
 }
 
-/// Whether it may be the failover's fault that the primary could not be used; from now on it is asked for.
+/// Whether a failover may be the reason; from now on Sentinels are asked for the primary.
 fn may_pass(fault: &Fault, target: &Target) -> bool {
     target.doubt();
     target.term.is_some() && fault.kind == LockErrorKind::Unavailable

@@ -1,4 +1,4 @@
-//! The command that deletes a lock if it has a given owner token, where the server has one.
+//! The command that deletes a lock if it has a given owner token, if the server has one.
 //!
 //! See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
 
@@ -9,7 +9,6 @@ use super::server::field;
 use crate::core::backend::Attempt;
 use crate::redis::fault;
 
-/// By whose name the command is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delete {
     /// `DELEX lock IFEQ token`, of Redis from 8.4 on.
@@ -19,7 +18,7 @@ pub(crate) enum Delete {
 }
 
 impl Delete {
-    /// That of a server with this handshake; none where an older one would not know it.
+    /// The server's command by this handshake; `None` if its version is too old.
     pub(crate) fn of(hello: &Value) -> Option<Self> {
         let version = field(hello, "version")?;
         let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
@@ -58,21 +57,19 @@ impl Delete {
     }
 }
 
-/// What a server answered to the command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Deleted {
     /// The lock was the attempt's, without a waiter, and is free.
     Free,
-    /// The script of a release decides: a waiter has marked the lock, it is gone or another holder's, or other data
-    /// are there.
+    /// The release script decides: a waiter has marked the lock, it is gone, another holder's, or other data.
     Undecided,
-    /// The script of a release decides, because this user may not run the command, or the server has none of that name.
+    /// The release script decides: the command is forbidden or missing.
     Refused,
 }
 
 impl Deleted {
     /// # Errors
-    /// What the server says of itself, not of the lock: it is loading, or the lock is elsewhere.
+    /// An error about the server, not the lock: it is loading, or the lock is elsewhere.
     pub(crate) fn of(reply: &Value) -> Result<Self, RedisError> {
         match integer(reply) {
             Ok(1) => Ok(Self::Free),

@@ -11,24 +11,24 @@ use crate::findings::{Code, Finding, Severity};
 use crate::redis::connect::opener::{CONNECTING, Opener, Target};
 use crate::redis::fault::{self, About, sentinel};
 
-/// One judgement in two forms: a check reports the finding, and a locker fails with the fault.
+/// One judgement in two forms: a check reports the finding, a locker fails with the fault.
 pub(crate) struct Flaw {
     pub(crate) finding: Finding,
     pub(crate) fault: Fault,
-    /// What the server answered, if that is the flaw.
+    /// The server's error, if that is the flaw.
     pub(crate) error: Option<RedisError>,
 }
 
 impl Flaw {
-    /// Makes the flaw of a server that has to be changed, or whose URL has to be.
+    /// A server, or a URL, that has to be changed.
     pub(crate) fn unfit(finding: Finding, target: &Target) -> Self {
         let message = format!("{}: {}", target.server, finding.message());
         let fault = Fault::new(LockErrorKind::Refused, message).advise(finding.advice.clone());
         Self { finding, fault, error: None }
     }
 
-    /// Makes the flaw of what is no server for locks. The URL is not wrong where that server was the right one before,
-    /// or is named by Sentinels or nodes.
+    /// A server that has no locks. The URL may be right if the server was usable before, or if Sentinels or nodes name
+    /// it.
     pub(crate) fn misdirected(elsewhere: Finding, opener: &Opener, target: &Target) -> Self {
         let is_named = target.term.is_some() || target.node.is_some();
         let is_passing = opener.was_connected.load(Ordering::Relaxed) || is_named;
@@ -45,7 +45,7 @@ impl Flaw {
         flaw
     }
 
-    /// The connection could not be opened, or broke, or the server lets no one in.
+    /// The connection could not be opened, or broke, or the login was refused.
     pub(crate) fn connection(error: &RedisError, target: &Target) -> Self {
         let fault = About::Login(target.is_given).fault(&target.server, error);
         let finding = if may_not_select(error) {
@@ -65,7 +65,6 @@ impl Flaw {
         Self { finding, fault, error: None }
     }
 
-    /// The connection was not open in time.
     pub(crate) fn late(opener: &Opener, target: &Target) -> Self {
         let progress = &target.client.progress;
         let (message, advice) = progress.late(CONNECTING, opener.connect_deadline);
@@ -75,7 +74,7 @@ impl Flaw {
         Self { finding, fault: opener.late(progress), error: None }
     }
 
-    /// An operation that the server answered with an error; `otherwise` is the advice where a refusal has none.
+    /// An operation that the server answered with an error; `otherwise` is the advice if a refusal has none.
     pub(crate) fn answered(
         name: &'static str,
         error: RedisError,
@@ -88,7 +87,6 @@ impl Flaw {
         Self { finding: failed(name, &cause, advice), fault, error: Some(error) }
     }
 
-    /// An operation with a reply that no server with locks gives.
     pub(crate) fn unexpected(name: &'static str, target: &Target) -> Self {
         let finding = failed(name, &fault::unexpected("it", name).message, "");
         Self { finding, fault: fault::unexpected(&target.server, name), error: None }
@@ -107,7 +105,7 @@ impl From<Flaw> for Finding {
     }
 }
 
-/// A server that cannot be reached, with what to do where its address is from Sentinels or from its cluster.
+/// An unreachable server, with advice if its address is from Sentinels or its cluster.
 pub(crate) fn unreachable(message: String, target: &Target) -> Finding {
     if target.node.is_some() {
         return Finding::new(Severity::Error, Code::AddressesUnreachable, message);
@@ -116,7 +114,6 @@ pub(crate) fn unreachable(message: String, target: &Target) -> Finding {
     if target.term.is_some() { finding.advise(sentinel::ADDRESSES) } else { finding }
 }
 
-/// The client reports only by its words that the user may not select the database of the URL.
 fn may_not_select(error: &RedisError) -> bool {
     let words = error.detail().unwrap_or_default();
     words.contains("no permissions") && words.contains("'select'")
@@ -128,7 +125,7 @@ pub(crate) fn missing_right(severity: Severity, rule: &str, user: &str, effect: 
     Finding::new(severity, Code::MissingRight, message).advise(advice).about(rule.to_owned())
 }
 
-/// As [`missing_right`], but of a server with locks, where all that is missing is granted in one line.
+/// As [`missing_right`], of a server with locks, whose missing rights are granted in one line.
 pub(crate) fn lacking(severity: Severity, rule: &str, user: &str, effect: &str) -> Finding {
     missing_right(severity, rule, user, effect).granting(user, rule, effect)
 }
@@ -147,7 +144,7 @@ mod tests {
     use crate::core::settings::Settings;
     use crate::redis::wire::server;
 
-    /// In a failover behind one name, calls are worth being repeated.
+    /// In a failover behind one name, calls are worth repeating.
     #[test]
     fn a_replica_that_was_the_primary_is_no_wrong_url() {
         let url = "redis://host:7";

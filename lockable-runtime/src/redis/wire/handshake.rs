@@ -1,4 +1,4 @@
-//! How a locker judges a server that it has just connected to: it refuses the server at the first flaw.
+//! How a locker judges a server that it has just connected to.
 //!
 //! See "Why does each new connection try a lock first?" in DESIGN.md.
 
@@ -16,10 +16,10 @@ use crate::core::types::error::LockErrorKind;
 use crate::findings::Severity;
 use crate::redis::fault;
 
-/// Asks a server what it is, and does there with a lock what can be done with one.
+/// Asks a server what it is, and does all that locks do with a lock there.
 ///
-/// That a lock cannot be set shows when acquiring, but the rest would show only when the body runs
-/// already, or has run, and the lock cannot be renewed or freed any more, or at the second grant of a lock.
+/// Otherwise only acquiring would fail early. The rest would fail when the body runs or has run, and the lock cannot be
+/// renewed or freed, or at the second grant.
 pub(crate) async fn handshake(session: &Session<'_>) -> Result<Handshake, Fault> {
     let Session { opener, target, .. } = session;
     let asks_settings = settings::are_unknown(opener, target);
@@ -61,8 +61,8 @@ fn steps(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
     steps
 }
 
-/// One flaw that does not pass by itself says more than one that does. A server that is out of memory sets no new locks,
-/// but those that are held are renewed and freed there.
+/// A flaw that does not pass by itself comes first. A server that is out of memory sets no new locks, but renews and
+/// frees those that are held.
 fn refuse(flaws: Vec<Flaw>) -> Result<(), Fault> {
     let is_full = |flaw: &Flaw| flaw.error.as_ref().is_some_and(fault::is_out_of_memory);
     let is_error = |flaw: &Flaw| flaw.finding.severity() == Severity::Error;
@@ -71,5 +71,5 @@ fn refuse(flaws: Vec<Flaw>) -> Result<(), Fault> {
     faults.min_by_key(|fault| fault.kind == LockErrorKind::Unavailable).map_or(Ok(()), Err)
 }
 
-/// No replica is waited for here.
+/// The probe waits for no replica.
 const WAIT: Duration = Duration::from_millis(1);

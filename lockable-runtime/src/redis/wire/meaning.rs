@@ -1,4 +1,4 @@
-//! What an error of a server means for its request: where it goes next.
+//! What a server's error means for its request: where it goes next.
 //!
 //! See "What follows from `MOVED`, `ASK`, `TRYAGAIN` and `CLUSTERDOWN`?" in DESIGN.md.
 
@@ -7,32 +7,29 @@ use ::redis::{RedisError, ServerErrorKind};
 use crate::core::backend::Fault;
 use crate::redis::connect::endpoint::Endpoint;
 
-/// A request that failed, and where it goes next.
 #[derive(Clone, Debug)]
 pub(crate) struct Failed {
     pub(crate) fault: Fault,
     pub(crate) meaning: Meaning,
 }
 
-/// What an error means; of a server that is no node of a cluster each one stays.
+/// What an error means; outside of a cluster each one stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The slot is there from now on.
     Moved(Endpoint),
     /// The slot moves, and this key may be there already.
     Asks(Endpoint),
-    /// The slot moves, and the keys of the command are not all at one node.
+    /// The slot moves, and the command's keys are not at one node.
     Split,
-    /// The node, or the cluster, may answer the same command well later.
+    /// The same command may succeed later.
     Passes,
-    /// The server forgot a script, of which it gets the text the next time.
+    /// The server forgot a script, whose text is sent next time.
     Forgotten,
     /// Sending the command elsewhere, or again, does not help.
     Stays,
 }
 
 impl Meaning {
-    /// What an error means that a node at this place has answered.
     pub(crate) fn of(error: &RedisError, asked: &Endpoint) -> Self {
         use ServerErrorKind::{
             Ask, BusyLoading, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain,
@@ -54,32 +51,30 @@ impl Meaning {
 }
 
 impl Failed {
-    /// Whether the slot of the request moves key by key: what is about several keys has to be done in parts.
+    /// Whether the request's slot moves key by key, so that several keys need requests in parts.
     pub(crate) fn is_moving(&self) -> bool {
         matches!(self.meaning, Meaning::Asks(_) | Meaning::Split)
     }
 
-    /// Returns this failure with its fault in other words.
     pub(crate) fn map(self, words: impl FnOnce(Fault) -> Fault) -> Self {
         Self { fault: words(self.fault), ..self }
     }
 }
 
 impl From<Fault> for Failed {
-    /// Makes the failure of a request that no server has answered: sending it elsewhere does not help.
+    /// The failure of a request without a reply: sending it elsewhere does not help.
     fn from(fault: Fault) -> Self {
         Self { fault, meaning: Meaning::Stays }
     }
 }
 
-/// Whether a script has stopped because it, or another command since, took away a key that it needed: in a slot on
-/// the move a node refuses a key that is not there inside of scripts, too. What is done in parts finds what the
-/// script has done before.
+/// Whether a script stopped because a key that it needed was taken away, by itself or since: in a moving slot a node
+/// refuses an absent key inside of scripts, too. The requests in parts find what the script has done.
 fn is_half_done(error: &RedisError) -> bool {
     error.detail().is_some_and(|words| words.contains("attempted to access a non local key"))
 }
 
-/// `host:port`; without a host it is the one that was asked.
+/// `host:port`; without a host, that of the replying node.
 fn endpoint(address: &str, asked: &Endpoint) -> Option<Endpoint> {
     let (host, port) = address.rsplit_once(':')?;
     let host = match host.trim_start_matches('[').trim_end_matches(']') {

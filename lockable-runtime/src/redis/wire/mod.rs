@@ -1,5 +1,3 @@
-//! Connections to a server: commands, scripts, replies and faults.
-
 pub(crate) mod command;
 pub(crate) mod connection;
 pub(crate) mod delete;

@@ -1,4 +1,4 @@
-//! The requests of one connection that wait to be sent together.
+//! Requests of one connection that wait for their batch.
 //!
 //! See "When are acquisitions and releases batched?" in DESIGN.md.
 
@@ -14,44 +14,39 @@ use super::meaning::Failed;
 use crate::core::backend::{Attempt, Fault, Renewal, Renewed};
 use crate::core::process::mutex::Mutex;
 
-/// While fewer requests than this are under way, each is sent by itself. More of them gain more by going
-/// together than they lose by waiting for each other.
+/// While fewer requests than this are under way, each is sent alone. More of them gain more by a batch than they lose
+/// by waiting.
 const FEW: usize = 8;
 
-/// The most requests of a batch of acquisitions and releases. So the 64 tasks of a busy service make two: the
-/// server works on one while the client works on the other. Of 8, 16, 32 and 64 this was the fastest with them.
+/// The largest batch of acquisitions and releases. The 64 tasks of a busy service make two: the server works on one
+/// while the client works on the other. Of 8, 16, 32 and 64 this was the fastest with them.
 pub(crate) const MAX_BATCH: usize = 32;
 
-/// A request that waits for its batch.
 pub(crate) enum QueuedRequest {
-    /// Sends two commands; the answer is the replies to them.
     Pair([Cmd; 2], Sender<Result<[Value; 2], Fault>>),
     /// Frees a lock by a script; the answer is whether it is free now, or was left as it is.
     Free(Arc<Attempt>, Sender<Result<bool, Fault>>),
-    /// Frees a lock by this command; the answer is whether it is free now, or was left as it is.
+    /// As `Free`, but by this command.
     Delete(Cmd, Sender<Result<bool, Fault>>),
 }
 
-/// A lock that waits for its confirmation; the answer is what was found, and that replicas have it if it is held.
+/// A lock to confirm; the answer is what was found, which replicas have if it is held.
 pub(crate) type Unconfirmed = (Renewal, Sender<Result<Renewed, Failed>>);
 
-/// The requests that wait for the next batch, and how many are under way in all.
+/// The requests for the next batch, and how many are under way in all.
 pub(crate) struct Outbox<R = QueuedRequest> {
     under_way: AtomicUsize,
     waiting: Mutex<WaitingRequests<R>>,
 }
 
 struct WaitingRequests<R> {
-    /// In the order of the calls.
     requests: VecDeque<R>,
-    /// Whether a task sends what waits here.
     is_attended: bool,
 }
 
 /// A request that is under way. Others only count it: none waits for a call that is not polled.
 pub(crate) struct UnderWay<'a> {
     count: &'a AtomicUsize,
-    /// Whether it is one of a few.
     pub(crate) is_alone: bool,
 }
 
@@ -61,14 +56,12 @@ impl<R> Outbox<R> {
         Self { under_way: AtomicUsize::new(0), waiting: Mutex::new(waiting) }
     }
 
-    /// Counts a request that begins.
     pub(crate) fn begin(&self) -> UnderWay<'_> {
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
         UnderWay { count: &self.under_way, is_alone: others < FEW }
     }
 
-    /// Puts a request into the next batch. Also returns whether the caller has to start the task that sends
-    /// it.
+    /// Adds a request to the next batch. The flag is whether the caller starts the task that sends it.
     pub(crate) fn join<T>(&self, request: impl FnOnce(Sender<T>) -> R) -> (Receiver<T>, bool) {
         let (answer, answered) = oneshot::channel();
         let mut waiting = self.waiting.lock();
@@ -77,7 +70,7 @@ impl<R> Outbox<R> {
         (answered, starts)
     }
 
-    /// The next batch, of at most `most` requests; empty where no request waits: then the task that sends them ends.
+    /// The next batch, of at most `most` requests; if it is empty, the task that sends ends.
     pub(crate) fn next(&self, most: usize) -> VecDeque<R> {
         let mut waiting = self.waiting.lock();
         waiting.is_attended = !waiting.requests.is_empty();
@@ -86,7 +79,6 @@ impl<R> Outbox<R> {
         mem::replace(&mut waiting.requests, rest)
     }
 
-    /// Drops what waits, because no task sends it any more.
     pub(crate) fn close(&self) {
         let mut waiting = self.waiting.lock();
         waiting.is_attended = false;

@@ -1,4 +1,4 @@
-//! The scripts of permits, with the names and types of what goes in and comes out.
+//! The scripts of permits, with the types of their arguments and replies.
 
 use ::redis::{Cmd, RedisResult, Value};
 
@@ -11,16 +11,14 @@ use crate::core::backend::{Attempt, Enqueued, Reserved};
 use crate::core::types::key::LockKey;
 use crate::core::types::permit::LocalPermit;
 
-/// What a request that does not wait has found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Permit(u8),
     NoneFree,
-    /// One is free, and entries in the queue come before.
+    /// One is free, but the queue comes first.
     InTurn,
 }
 
-/// An attempt that wants any permit, with a local one.
 #[derive(Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) attempt: &'a Attempt,
@@ -28,12 +26,11 @@ pub(crate) struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    /// None where the attempt wants one lock.
     pub(crate) fn of(attempt: &'a Attempt) -> Option<Self> {
         Some(Self { attempt, local_permit: attempt.local_permit.as_deref()? })
     }
 
-    /// With the keys of all permits, and `behind` other keys after them.
+    /// With the keys of all permits, followed by `behind` other keys.
     fn call(self, names: &Names, script: Script, behind: usize) -> Cmd {
         let mut command = names.call(script, usize::from(self.local_permit.permits) + behind, 5);
         for permit in self.local_permit.members() {
@@ -56,7 +53,7 @@ impl<'a> Asker<'a> {
         number.ok_or_else(unexpected)
     }
 
-    /// Acquires a permit where one is free and its queue is empty.
+    /// Acquires a permit if one is free and the queue is empty.
     pub(crate) fn take(self, names: &Names) -> ScriptCall<impl Read<Found> + use<'a>> {
         let mut command = self.call(names, Script::TakeOne, 1);
         command.arg(names.namespace.queue_of(&self.local_permit.permits_key));
@@ -64,7 +61,6 @@ impl<'a> Asker<'a> {
         ScriptCall { command, read: move |reply: Value| self.taken(&reply) }
     }
 
-    /// Reads the reply to [`take`](Self::take).
     pub(crate) fn taken(self, reply: &Value) -> RedisResult<Found> {
         if let Value::BulkString(value) = reply {
             self.attempt.mark_busy(value, None);
@@ -79,7 +75,7 @@ impl<'a> Asker<'a> {
         })
     }
 
-    /// Acquires a permit whose turn has come to the attempt, or queues the attempt; with the permit that was acquired.
+    /// Acquires a permit if the attempt's turn has come, or queues the attempt.
     pub(crate) fn enqueue(
         self,
         names: &Names,
@@ -99,7 +95,7 @@ impl<'a> Asker<'a> {
         ScriptCall { command, read }
     }
 
-    /// Takes the attempt out of the queue, and gives back what it was granted; says whether there was such a permit.
+    /// Takes the attempt out of the queue, and returns a permit that it was granted; says whether there was one.
     pub(crate) fn leave(self, names: &Names) -> ScriptCall<impl Read<bool> + use<>> {
         let mut command = self.one_of(names);
         command.arg(0).arg(self.attempt.entry());

@@ -1,5 +1,4 @@
-//! The steps that use every command and script of a lock once, on a key that no one else uses, and what they show of a
-//! server.
+//! The steps that use each command and script of a lock once, on a key of its own, and what they show of a server.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,22 +24,20 @@ use crate::findings::{Code, Finding, Severity};
 use crate::redis::connect::opener::Target;
 use crate::redis::fault;
 
-/// The lock on which a probe runs every step.
 pub(crate) struct Probe {
     pub(crate) key: LockKey,
-    /// Another one, for commands one by one: they may leave it taken for a moment.
+    /// Another key, for commands one by one, which may leave it taken for a moment.
     pub(crate) tried: LockKey,
-    /// The process that its waiters claim to be of.
     pub(crate) origin: Origin,
     pub(crate) prefix: String,
-    /// The locker's namespace, where its companion keys are.
+    /// The locker's namespace.
     pub(crate) namespace: Namespace,
-    /// The probe's companion keys are in the probe's namespace.
+    /// With the companion keys of the probe's own namespace.
     pub(crate) names: Names,
 }
 
 impl Probe {
-    /// In that slot, where the prefix does not put all locks into another.
+    /// In that slot, unless the prefix puts all locks into another.
     pub(crate) fn new(prefix: &str, names: &Names, slot: Option<Slot>) -> Result<Self, LockError> {
         let prefix = prefix.to_owned();
         let namespace = names.namespace.clone();
@@ -52,24 +49,21 @@ impl Probe {
         Ok(Self { key, tried, origin, prefix, namespace, names })
     }
 
-    /// With what calls about other locks are written.
     pub(crate) fn into_names(self) -> Names {
         self.names.within(self.namespace)
     }
 }
 
-/// What was done with the lock of a probe, and what the server answered.
 pub(crate) struct ProbeResult {
     pub(crate) probe: Probe,
     steps: Vec<Step>,
     replies: Vec<Value>,
     /// Whether commands and scripts find different fence counters.
     is_split: bool,
-    /// Whether keys of several slots are not for one script.
+    /// Whether a script cannot have keys of several slots.
     pub(crate) is_spread: bool,
 }
 
-/// Does these steps.
 pub(crate) async fn run(
     session: &Session<'_>,
     mut probe: Probe,
@@ -88,7 +82,7 @@ pub(crate) async fn run(
     Ok(ProbeResult { probe, steps, replies, is_split, is_spread })
 }
 
-/// A server that does not know a script by its name, or has no names, is sent the texts.
+/// If the server does not know a script by name, or forbids names, the texts are sent.
 async fn do_all(
     session: &Session<'_>,
     probe: &mut Probe,
@@ -136,7 +130,6 @@ impl ProbeResult {
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) command: Cmd,
-    /// What to do where the server does not have the command.
     pub(crate) advice: &'static str,
 }
 
@@ -172,8 +165,7 @@ impl Step {
     }
 }
 
-/// Asks whether other nodes have a part of the keys, where the mode leaves that open, and the URL does not say it: by
-/// a command that the user may send, for keys all over the slots of a cluster.
+/// Reads keys all over the slots, if neither the mode nor the URL says whether other nodes have a part of them.
 pub(crate) fn others(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<Step> {
     let is_node = session.target.node.is_some();
     let is_open = matches!(mode, Mode::Cluster | Mode::Unknown) && !is_node;
@@ -186,8 +178,8 @@ pub(crate) fn others(session: &Session<'_>, probe: &Probe, mode: Mode) -> Vec<St
     (0..if is_open { PROBED_SLOTS } else { 0 }).map(read).collect()
 }
 
-/// From acquiring to a grant that is published; then those steps that only one probe has; and back to nothing. The calls
-/// are made in the order in which they are sent: the first one of a script may have its text.
+/// From acquiring to a published grant, then the steps of one probe, and back to nothing. Calls are made in the order
+/// of sending: the first call of a script may contain its text.
 pub(crate) fn steps(probe: &Probe, more: impl FnOnce() -> Vec<Step>) -> Vec<Step> {
     let Probe { key, origin, names, .. } = probe;
     let holder = attempt(key, *origin, 1);
@@ -212,7 +204,7 @@ pub(crate) fn steps(probe: &Probe, more: impl FnOnce() -> Vec<Step>) -> Vec<Step
     steps
 }
 
-/// Whether one script and one command find the same fence counters of locks all over the slots.
+/// Shows whether a script and a command find the same fence counters, all over the slots.
 ///
 /// See "How is a sharding proxy detected?" in DESIGN.md.
 pub(crate) fn together(Probe { names, prefix, .. }: &Probe) -> Vec<Step> {
@@ -226,7 +218,7 @@ pub(crate) fn together(Probe { names, prefix, .. }: &Probe) -> Vec<Step> {
     ]
 }
 
-/// As [`together`], but lock by lock: the second mark finds the first one where the command in between has missed that.
+/// As [`together`], but lock by lock: the second mark finds the first if the command in between missed it.
 fn one_by_one(Probe { names, prefix, .. }: &Probe) -> Vec<Step> {
     let steps = |attempt: Arc<Attempt>| {
         let one = slice::from_ref(&attempt);
@@ -237,22 +229,22 @@ fn one_by_one(Probe { names, prefix, .. }: &Probe) -> Vec<Step> {
     scattered(&names.namespace, prefix).into_iter().flat_map(steps).collect()
 }
 
-/// Locks all over the slots, at most one in each: a counter has the mark of one.
+/// Locks all over the slots, at most one in each, because a counter has one mark.
 fn scattered(namespace: &Namespace, prefix: &str) -> Vec<Arc<Attempt>> {
     let mut slots = HashSet::new();
     let tried = (0..2 * SCATTERED).filter_map(|_| tried(namespace, prefix));
     tried.filter(|attempt| slots.insert(attempt.slot)).take(SCATTERED).collect()
 }
 
-/// Where the system gives no randomness, there are no locks either.
+/// `None` if the system gives no randomness; then there are no locks either.
 fn tried(namespace: &Namespace, prefix: &str) -> Option<Arc<Attempt>> {
     let origin = Origin::draw().ok()?;
     let key = LockKey::prefixed(prefix, &format!("{namespace}:{origin}")).ok()?;
     Some(attempt(&key, origin, 1))
 }
 
-/// Takes the replies about all of the locks, which refuse no connection; returns whether the command has not deleted what
-/// the script had written.
+/// Takes the replies about all of the locks, which refuse no connection; returns whether the command did not delete
+/// what the script wrote.
 fn are_scattered(steps: &[Step], replies: &mut [Value]) -> bool {
     for (step, reply) in steps.iter().zip(replies) {
         match step.name {
@@ -268,7 +260,7 @@ fn are_scattered(steps: &[Step], replies: &mut [Value]) -> bool {
     false
 }
 
-/// Whether a command has missed a mark that a script finds before and behind it.
+/// Whether a command missed a mark that scripts found before and after it.
 fn is_split(replies: &[Value]) -> bool {
     replies.chunks(4).any(|replies| {
         // No cluster refuses the keys of one lock for that.
@@ -280,16 +272,15 @@ fn is_split(replies: &[Value]) -> bool {
     })
 }
 
-/// With a TTL, because nothing cleans up after a process that is killed, or for a user who may delete nothing. It is so
-/// long that a slow server reaches the last step before its end: a mark that has expired would look as if another server
-/// had it.
+/// With a TTL, because nothing cleans up after a killed process, or for a user who may not delete. It is long enough
+/// for a slow server: an expired mark would look as if another server had it.
 pub(crate) fn attempt(key: &LockKey, origin: Origin, number: u64) -> Arc<Attempt> {
     let owner = OwnerToken::at(origin, number, None);
     Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT, owner))
 }
 
-/// Of two servers that share the keys equally, the one with the first of these has another by chance half the time:
-/// all of them once in 32 768 connections.
+/// If two servers share the keys equally, each further lock has even odds to show it: all miss it once in 32 768
+/// connections.
 const SCATTERED: usize = 16;
 
 const MARKING_ALL: &str = "marking fence counters of several slots by a script";
@@ -301,11 +292,10 @@ const OTHERS: &str = "reading a key of another slot";
 pub(crate) const WAITING: &str = "waiting for replicas";
 pub(crate) const BY_TEXT: &str = "sending the text of a script";
 
-/// The one step with locks in several slots.
 pub(crate) const TOGETHER: &str = "renewing locks together";
 
-/// The number of slots in which keys are probed: all of these are with one of two equal shards once in
-/// four thousand million times, and with one that has nine tenths of the slots once in thirty.
+/// The number of slots in which keys are probed. All are at one of two equal shards once in four thousand million
+/// times, and at one with nine tenths of the slots once in thirty.
 const PROBED_SLOTS: usize = 32;
 
 #[cfg(test)]
@@ -322,7 +312,7 @@ mod tests {
         ::redis::parse_redis_value(format!("{reply}\r\n").as_bytes()).unwrap()
     }
 
-    /// With that reply to both steps about all locks, where no other number is given to the second.
+    /// With that reply to both steps about all locks, unless the second has another.
     fn are_scattered_by(marked: &str, unmarked: Option<&str>) -> bool {
         let steps = together(&probe());
         let [_, unmarking] = &steps[..] else { panic!("two steps") };
@@ -334,7 +324,6 @@ mod tests {
         are_scattered
     }
 
-    /// With those replies about each lock.
     fn is_split_by(replies: [&str; 3]) -> bool {
         let steps = one_by_one(&probe());
         assert!(steps.len() > 4 * 8);
@@ -362,7 +351,7 @@ mod tests {
         assert!(is_split_by([CROSS_SLOT, ":0", CROSS_SLOT]));
     }
 
-    /// After a step of the clock, or a loss of data, no one finds it.
+    /// After a step of the clock, or a loss of data.
     #[test]
     fn a_mark_that_is_gone_shows_nothing() {
         assert!(!is_split_by([":0", ":0", ":0"]));

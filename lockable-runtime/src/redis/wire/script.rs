@@ -1,4 +1,4 @@
-//! The scripts, each with the names and types of what goes in and comes out.
+//! The scripts, each with the types of its arguments and reply.
 
 use std::mem;
 use std::slice;
@@ -17,19 +17,19 @@ use crate::core::types::options::FENCE_LIFE;
 use crate::core::types::owner::{Held, LockValue, is_done};
 use crate::core::types::slot::Slot;
 
-/// The names that a call is written with: of the script, and of the companion keys.
+/// The names in calls: of scripts, and of companion keys.
 #[derive(Clone)]
 pub(crate) struct Names {
-    /// Whether scripts are called by the names that they have in the server's cache.
+    /// Whether scripts are called by their names in the server's cache.
     pub(crate) are_cached: bool,
-    /// A bit for each script whose text is sent with its next call, because the server does not know it.
+    /// A bit for each script that the server does not know, whose next call contains its text.
     unknown: Arc<AtomicU16>,
     pub(crate) namespace: Namespace,
     channels: Channels,
 }
 
 impl Names {
-    /// A script is called by its name, but where the server does not know it: by the reply to [`exist`].
+    /// Calls scripts by name, but sends the text of those unknown by the reply to [`exist`].
     pub(crate) fn cached(namespace: Namespace, channels: Channels, exist: &Value) -> Self {
         let exist = Vec::<bool>::from_redis_value_ref(exist).unwrap_or_default();
         let is_unknown = |script: &Script| !exist.get(*script as usize).is_some_and(|is| *is);
@@ -38,12 +38,10 @@ impl Names {
         Self { unknown: unknown.into(), are_cached: true, namespace, channels }
     }
 
-    /// Makes names of scripts whose text is sent with every call.
     pub(crate) fn uncached(namespace: Namespace, channels: Channels) -> Self {
         Self { unknown: Arc::default(), are_cached: false, namespace, channels }
     }
 
-    /// Returns the names of these scripts, but with the companion keys of another namespace.
     pub(crate) fn within(&self, namespace: Namespace) -> Self {
         Self { namespace, ..self.clone() }
     }
@@ -53,7 +51,7 @@ impl Names {
         self.unknown.store(u16::MAX, Ordering::Relaxed);
     }
 
-    /// A call by the script's name, or else with its text, with this number of keys and capacity for the arguments.
+    /// A call by the script's name or with its text, for that many keys, with capacity for the arguments.
     pub(crate) fn call(&self, script: Script, keys: usize, arguments: usize) -> Cmd {
         let is_unknown = self.becomes_known(script);
         let (verb, text) = if self.are_cached && !is_unknown {
@@ -67,21 +65,18 @@ impl Names {
         command
     }
 
-    /// Whether the server gets the text with this call alone.
     fn becomes_known(&self, script: Script) -> bool {
         let bit = bit(script);
         self.unknown.load(Ordering::Relaxed) != 0
             && self.unknown.fetch_and(!bit, Ordering::Relaxed) & bit != 0
     }
 
-    /// A call about one lock alone.
     fn about(&self, script: Script, key: &LockKey) -> Cmd {
         let mut command = self.call(script, 1, 3);
         command.arg(key.as_str());
         command
     }
 
-    /// A call about one lock, with its fence counter and its queue.
     fn with_companions(&self, script: Script, attempt: &Attempt) -> Cmd {
         let (fence, queue) =
             (self.namespace.fence(attempt.slot), self.namespace.queue(&attempt.key));
@@ -95,8 +90,8 @@ fn bit(script: Script) -> u16 {
     1 << script as u16
 }
 
-/// Asks which of the first scripts the server knows. It hangs up on a user who is not logged in and sends more than ten
-/// words.
+/// Asks which of the first scripts the server knows. More than ten words make it hang up on a user who is not logged
+/// in.
 pub(crate) fn exist(channels: Channels) -> Cmd {
     let mut exist = Cmd::new();
     exist.arg("SCRIPT").arg("EXISTS");
@@ -104,19 +99,17 @@ pub(crate) fn exist(channels: Channels) -> Cmd {
     exist
 }
 
-/// One call of a script, and how its reply is read.
 pub(crate) struct ScriptCall<R> {
     pub(crate) command: Cmd,
     pub(crate) read: R,
 }
 
-/// Reads a reply.
 pub(crate) trait Read<T>: FnOnce(Value) -> RedisResult<T> {}
 
 impl<T, F: FnOnce(Value) -> RedisResult<T>> Read<T> for F {}
 
-/// Ends the hold of the attempt: the lock is handed off to the first waiter, or is free. It stays taken for as long as is
-/// given; an attempt of this process may be queued with it.
+/// Ends the attempt's hold: hands the lock off to the first waiter, frees it, or leaves it taken for a minimum hold; an
+/// attempt of this process may be queued with it.
 pub(crate) fn release(
     names: &Names,
     attempt: &Attempt,
@@ -142,7 +135,7 @@ pub(crate) fn release(
     ScriptCall { command, read }
 }
 
-/// Ends a hold whose owner is any bytes, as a release does; that of the attempt counts for nothing.
+/// As a release, but of any owner bytes; the attempt's owner does not matter.
 pub(crate) fn force(
     names: &Names,
     of: &Attempt,
@@ -153,12 +146,11 @@ pub(crate) fn force(
     ScriptCall { command, read: |reply: Value| found(&reply.extract_error()?) }
 }
 
-/// What a script has reserved: the first token, and the time.
 pub(super) fn reserved([first, time]: [i64; 2]) -> Result<Reserved, RedisError> {
     Ok(Reserved::at(natural(first)?, natural(time)?))
 }
 
-/// What a release found that hands nothing to this process.
+/// The outcome of a release that hands nothing to this process.
 fn found(reply: &Value) -> RedisResult<Release> {
     match reply {
         Value::Int(1) => Ok(Release::Released),
@@ -168,7 +160,7 @@ fn found(reply: &Value) -> RedisResult<Release> {
     }
 }
 
-/// Ends the hold of the attempt by its lock alone, without regard to the waiters.
+/// Ends the attempt's hold by its lock alone, without the waiters.
 pub(crate) fn free_one(
     names: &Names,
     attempt: &Attempt,
@@ -179,7 +171,6 @@ pub(crate) fn free_one(
     ScriptCall { command, read: |reply: Value| found(&reply.extract_error()?) }
 }
 
-/// Gives a lock from one owner token to another.
 pub(crate) fn transfer(
     names: &Names,
     from: &Attempt,
@@ -190,7 +181,7 @@ pub(crate) fn transfer(
     ScriptCall { command, read: renewed }
 }
 
-/// Frees those of many locks that their attempts hold and that have no waiter; says which are free now.
+/// Frees those of many locks that their attempts hold and that have no waiter; returns which are free now.
 pub(crate) fn free_all(
     names: &Names,
     attempts: &[Arc<Attempt>],
@@ -213,7 +204,6 @@ fn add_all(command: &mut Cmd, arguments: impl Iterator<Item = impl ToRedisArgs>)
     }
 }
 
-/// Acquires a lock whose turn has come to the attempt, or queues the attempt.
 pub(crate) fn enqueue<'a>(
     names: &Names,
     attempt: &'a Attempt,
@@ -237,7 +227,6 @@ pub(crate) fn enqueue<'a>(
     ScriptCall { command, read }
 }
 
-/// What an attempt asks for that may be queued.
 pub(super) fn add_place(command: &mut Cmd, attempt: &Attempt) {
     command.arg(millis(attempt.ttl.duration())).arg(attempt.entry());
     command.arg(millis(attempt.ttl.queue_life()));
@@ -247,7 +236,7 @@ pub(super) fn add_place(command: &mut Cmd, attempt: &Attempt) {
     }
 }
 
-/// A negative number is without an end.
+/// A negative number means no end.
 pub(super) fn remaining(millis: i64) -> Option<Duration> {
     u64::try_from(millis).ok().map(Duration::from_millis)
 }
@@ -256,7 +245,7 @@ pub(super) fn or_endless(remaining: Option<Duration>) -> Remaining {
     remaining.map_or(Remaining::Endless, Remaining::Time)
 }
 
-/// Takes the value of a lock that no holder has off the end of a reply that is no grant; empty where there is none.
+/// Takes the value of a lock without a holder off the end of a busy reply; empty if there is none.
 pub(super) fn obstacle_behind(reply: &mut Value) -> Vec<u8> {
     let Value::Array(parts) = reply else {
         return Vec::new();
@@ -271,14 +260,13 @@ pub(super) fn obstacle_behind(reply: &mut Value) -> Vec<u8> {
     }
 }
 
-/// Takes an attempt out of the queue.
 pub(crate) fn leave(names: &Names, attempt: &Attempt) -> ScriptCall<impl Read<()> + use<>> {
     let mut command = names.with_companions(Script::Leave, attempt);
     command.arg(attempt.owner.as_ref()).arg(attempt.entry());
     ScriptCall { command, read: |reply: Value| reply.extract_error().map(drop) }
 }
 
-/// What is found of each lock; an error is one of this lock only.
+/// The outcome for each lock; an error is of this lock only.
 pub(crate) type Found = Vec<Result<Renewed, RedisError>>;
 
 /// Extends locks that their attempts hold, and no others.
@@ -299,14 +287,14 @@ pub(crate) fn renew(names: &Names, renewals: &[Renewal]) -> ScriptCall<impl Read
     ScriptCall { command, read }
 }
 
-/// As [`renew`], but where one of the locks is held, also does a write for which `WAIT` can wait.
+/// As [`renew`], and if one of the locks is held, also writes something for `WAIT` to wait for.
 pub(crate) fn confirm(names: &Names, renewals: &[Renewal]) -> ScriptCall<impl Read<Found> + use<>> {
     let ScriptCall { mut command, read } = renew(names, renewals);
     command.arg("write");
     ScriptCall { command, read }
 }
 
-/// As [`renew`], but for one lock.
+/// As [`renew`], for one lock.
 pub(crate) fn renew_one(
     names: &Names,
     renewal: &Renewal,
@@ -325,7 +313,6 @@ fn renewed(outcome: Value) -> RedisResult<Renewed> {
     }
 }
 
-/// Reads who has a lock.
 pub(crate) fn inspect(names: &Names, key: &LockKey) -> ScriptCall<impl Read<Option<Held>> + use<>> {
     let read = |reply: Value| {
         let Some((owner, remaining)) = Option::from_redis_value(reply.extract_error()?)? else {
@@ -339,15 +326,14 @@ pub(crate) fn inspect(names: &Names, key: &LockKey) -> ScriptCall<impl Read<Opti
     ScriptCall { command: names.about(Script::Inspect, key), read }
 }
 
-/// What a fence counter has come to.
 pub(crate) struct FenceCount {
     pub(crate) token: u64,
-    /// The other slots whose counters have at least the same count now.
+    /// The other slots whose counters have at least this count now.
     pub(crate) others: Vec<Slot>,
 }
 
-/// Counts up the fence counter of a lock, and seeds it with the server's time where it is below that; seeds those of
-/// other slots with the same time. None of them where keys of several slots may be on several servers.
+/// Counts up a lock's fence counter, and seeds it with the server's time if it is below; seeds those of other slots
+/// with the same time, unless several servers may have them.
 pub(crate) fn seed<'a>(
     names: &Names,
     attempt: &Attempt,
@@ -360,7 +346,7 @@ pub(crate) fn seed<'a>(
     ScriptCall { command, read: |reply: Value| counted(&reply, others) }
 }
 
-/// A list has the numbers, from 1, of those that were left alone.
+/// A list has the numbers, from 1, of counters that were left alone.
 pub(crate) fn counted(reply: &Value, others: &[Slot]) -> RedisResult<FenceCount> {
     let (token, left_alone) = match reply {
         Value::Array(list) => list.split_first().ok_or_else(unexpected)?,
@@ -371,7 +357,6 @@ pub(crate) fn counted(reply: &Value, others: &[Slot]) -> RedisResult<FenceCount>
     Ok(FenceCount { token: integer(token)?, others: seeded.collect() })
 }
 
-/// Marks the fence counters of probes.
 pub(crate) fn mark(names: &Names, tried: &[Arc<Attempt>]) -> Cmd {
     let [first, ..] = tried else { return Cmd::new() };
     let mut command = names.call(Script::Mark, tried.len() + 2, 1);
@@ -381,7 +366,7 @@ pub(crate) fn mark(names: &Names, tried: &[Arc<Attempt>]) -> Cmd {
     command
 }
 
-/// Whether nothing was done, because the server does not know a script by its name.
+/// Whether nothing was done, because the server does not know the script's name.
 pub(crate) fn is_unknown_script(error: &RedisError) -> bool {
     error.kind() == ServerErrorKind::NoScript.into()
 }

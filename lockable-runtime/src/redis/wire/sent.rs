@@ -1,12 +1,10 @@
-//! What is sent, for a subscriber that wants to see it.
-
 use ::redis::{Arg, Cmd};
 use tracing::{Level, event_enabled, trace};
 
-/// The target of all events of this crate; those of locks are in `telemetry`.
+/// The target of this crate's events; those of locks are in `telemetry`.
 const TARGET: &str = "lockable";
 
-/// Reports commands that are sent together by their names: the arguments may be keys and owner tokens.
+/// Reports commands by their names: the arguments may be keys and owner tokens.
 pub(super) fn report<'a>(server: &str, commands: impl IntoIterator<Item = &'a Cmd>) {
     if event_enabled!(target: TARGET, Level::TRACE) {
         let commands = summary(commands.into_iter().map(name));
@@ -14,7 +12,6 @@ pub(super) fn report<'a>(server: &str, commands: impl IntoIterator<Item = &'a Cm
     }
 }
 
-/// The name of a command.
 pub(super) fn name(command: &Cmd) -> String {
     match command.args_iter().next() {
         Some(Arg::Simple(name)) => String::from_utf8_lossy(name).into_owned(),
@@ -22,7 +19,6 @@ pub(super) fn name(command: &Cmd) -> String {
     }
 }
 
-/// Each name once, in the order of the first ones, and how often it is there.
 fn summary(names: impl Iterator<Item = String>) -> String {
     let mut counts: Vec<(String, u32)> = Vec::new();
     for name in names {

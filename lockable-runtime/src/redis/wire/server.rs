@@ -1,4 +1,4 @@
-//! What a server is, and why some servers cannot be used.
+//! What a server is, and why some cannot be used.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,15 +8,14 @@ use crate::findings::{Code, Finding, Severity};
 use crate::redis::connect::opener::Target;
 use crate::redis::connect::{address, role};
 
-/// Why a server cannot have locks until it, or the URL, is changed; by its handshake alone.
+/// Why a server cannot have locks until it, or the URL, is changed, by its handshake.
 pub(crate) fn unfit_by_handshake(hello: &Value) -> Option<Finding> {
     let version = version(hello).filter(|version| !is_supported(version))?;
     let message = format!("the server is version {version}; 7.0 or later is needed");
     Some(Finding::new(Severity::Error, Code::TooOld, message))
 }
 
-/// What is at the address instead of a server for locks, and the URL of one, by its handshake and its answer to
-/// `ROLE`.
+/// What is at the address instead of a server for locks, and the URL of one, by the handshake and `ROLE`.
 pub(crate) fn elsewhere(hello: &Value, role: &Value, target: &Target) -> Finding {
     if Mode::of(hello) == Mode::Sentinel {
         let message = "this is a Sentinel, which watches servers and has no locks";
@@ -41,7 +40,7 @@ pub(crate) fn elsewhere(hello: &Value, role: &Value, target: &Target) -> Finding
     finding.advise(format!("write `{url}`, its primary of now, or the URL of its Sentinels"))
 }
 
-/// The URL to write where this is a Sentinel that watches these primaries.
+/// The URL to write if this is a Sentinel that watches these primaries.
 fn of_sentinel(watched: &[String], target: &Target) -> String {
     let url = target.url_of_sentinel(watched.first().map_or("NAME", String::as_str));
     let names = match watched {
@@ -58,8 +57,8 @@ fn of_sentinel(watched: &[String], target: &Target) -> String {
     format!("write `{url}`{names}{login}")
 }
 
-/// Finds that a server is one node of a cluster, by its answers to commands about keys of all slots. A node that has
-/// all slots passes, also while one of them leaves it.
+/// Finds that a server is one node of a cluster, by its replies about keys of all slots. A node with all slots passes,
+/// even while one leaves it.
 pub(crate) fn unfit_by_answers<'a>(
     mut replies: impl Iterator<Item = &'a Value>,
     target: &Target,
@@ -69,7 +68,7 @@ pub(crate) fn unfit_by_answers<'a>(
     replies.any(leads_away).then(|| finding.advise(of_cluster(target)))
 }
 
-/// The URL to write where this is a node of a cluster, master or replica.
+/// The URL to write if this is a node of a cluster.
 pub(crate) fn of_cluster(target: &Target) -> String {
     let (scheme, endpoint) = match target.info().addr() {
         ConnectionAddr::Unix(_) => ("redis", "host:6379".to_owned()),
@@ -78,7 +77,7 @@ pub(crate) fn of_cluster(target: &Target) -> String {
     format!("write `{scheme}-cluster://{endpoint}`")
 }
 
-/// What seems to be one server is several, which have a part of each lock.
+/// What seems to be one server is several, which share the keys of each lock.
 pub(crate) fn split() -> Finding {
     let message = "the keys of one lock are on several servers: a proxy spreads keys by another hash \
                    than Redis Cluster";
@@ -87,13 +86,12 @@ pub(crate) fn split() -> Finding {
     Finding::new(Severity::Error, Code::Proxy, message).advise(advice)
 }
 
-/// How a server is deployed, by its own report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Standalone,
     Sentinel,
     Cluster,
-    /// The user may not ask, or the server reports something else.
+    /// The right is missing, or the server reports something else.
     Unknown,
 }
 
@@ -108,7 +106,7 @@ impl Mode {
     }
 }
 
-/// The version that the server reports; before 6.2 there is no such handshake.
+/// The version; before 6.2 there is no such handshake.
 pub(crate) fn version(hello: &Value) -> Option<String> {
     if let Value::ServerError(error) = hello {
         return (error.code() == "ERR").then(|| "older than 6.2".to_owned());
@@ -116,7 +114,6 @@ pub(crate) fn version(hello: &Value) -> Option<String> {
     field(hello, "version")
 }
 
-/// What the server calls itself, with its version.
 pub(crate) fn name(hello: &Value) -> Option<String> {
     let version = version(hello)?;
     Some(format!("{} {version}", field(hello, "server").as_deref().unwrap_or("redis")))
@@ -126,7 +123,6 @@ pub(crate) fn is_replica(hello: &Value) -> bool {
     field(hello, "role").is_some_and(|role| role != "master")
 }
 
-/// The field of that name in a handshake.
 pub(crate) fn field(hello: &Value, name: &str) -> Option<String> {
     let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
     let (_, value) = fields.into_iter().find(|(field, _)| field == name)?;
@@ -144,8 +140,8 @@ fn leads_away(reply: &Value) -> bool {
     matches!(error.kind(), Some(ServerErrorKind::Moved | ServerErrorKind::CrossSlot))
 }
 
-/// By how many microseconds a server's clock is ahead of ours, or behind it where that is negative: a request has
-/// two ends, and the server read its clock between them.
+/// How many microseconds a server's clock is ahead of ours (negative: behind), at least and at most: the server read it
+/// between the two ends of a request.
 pub(crate) struct Clock {
     pub(crate) least: i64,
     pub(crate) most: i64,
@@ -163,7 +159,6 @@ impl Clock {
         Some(Self { least: ahead_of(received)?, most: ahead_of(sent)? })
     }
 
-    /// To about half a round trip.
     pub(crate) fn difference(&self) -> Duration {
         Duration::from_micros(self.least.midpoint(self.most).unsigned_abs())
     }
@@ -177,7 +172,6 @@ mod tests {
         Value::BulkString(text.as_bytes().to_vec())
     }
 
-    /// A handshake of names and values.
     fn hello(fields: &str) -> Value {
         Value::Array(fields.split_whitespace().map(text).collect())
     }
@@ -214,7 +208,6 @@ mod tests {
         }
     }
 
-    /// What is written of a server with this handshake and this answer to `ROLE`, in the words of the protocol.
     fn written(handshake: &str, role: &str) -> String {
         let role = ::redis::parse_redis_value(role.as_bytes()).unwrap();
         elsewhere(&hello(handshake), &role, &Target::at("redis://u:canary@h:7/5"))

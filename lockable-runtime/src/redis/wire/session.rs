@@ -1,4 +1,4 @@
-//! A connection that was opened, to a server that is judged first: what it is, and whether it takes the scripts.
+//! A new connection whose server is judged first: what it is, and whether it runs the scripts.
 //!
 //! See "Why does each new connection try a lock first?" in DESIGN.md.
 
@@ -17,34 +17,26 @@ use crate::redis::connect::driven::Driven;
 use crate::redis::connect::opener::{Opener, Target};
 use crate::redis::fault;
 
-/// A connection on which no call of a lock is sent yet.
 pub(crate) struct Session<'a> {
     pub(crate) opener: &'a Opener,
     pub(crate) target: Target,
     pub(crate) driven: Driven,
-    /// Whether what the server sends of locks is read.
     hears: bool,
-    /// How long each answer may take.
     limit: Duration,
 }
 
-/// What a server answered to its handshake.
 pub(crate) struct Handshake {
     pub(crate) hello: Value,
-    /// Whether it sends what others do with locks.
+    /// Whether it reports what others do with locks.
     pub(crate) tracks: bool,
-    /// With what calls are written.
     pub(crate) names: Names,
-    /// The replies about the server's settings, where it was asked.
+    /// The replies about the server's settings, if they were requested.
     pub(crate) settings: Vec<Value>,
-    /// The first one says most.
     pub(crate) flaws: Vec<Flaw>,
 }
 
 impl<'a> Session<'a> {
-    /// Connects and logs in.
-    ///
-    /// The connection that renews reports who changes its locks, where the server sends that.
+    /// Connects and logs in. The connection that renews tracks its locks, if the server can.
     pub(crate) async fn connect(
         opener: &'a Opener,
         target: Target,
@@ -63,8 +55,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The Sentinel that is at the address: it refuses a database, and the password of a server, before it can be
-    /// asked what it is.
+    /// The Sentinel that may be at the address: it refuses a database or a server's password before it can be asked
+    /// what it is.
     ///
     /// See "How is a Sentinel detected behind the URL of a server?" in DESIGN.md.
     async fn instead(opener: &'a Opener, target: &Target, error: &RedisError) -> Option<Flaw> {
@@ -80,8 +72,8 @@ impl<'a> Session<'a> {
         if is_sentinel { session.elsewhere(&hello).await.ok()? } else { None }
     }
 
-    /// Asks for the version, and for the settings if so wanted, and names the connection; a user who may do none of these
-    /// can still lock.
+    /// Asks for the version and, if wanted, the settings, and names the connection; a user without these rights can
+    /// still lock.
     pub(crate) async fn handshake(&self, asks_settings: bool) -> Result<Handshake, Flaw> {
         let Opener { namespace, channels, client_name, .. } = self.opener;
         let mut pipeline = Pipeline::new();
@@ -118,8 +110,7 @@ impl<'a> Session<'a> {
         Ok(Handshake { hello, tracks, names, settings: replies.collect(), flaws })
     }
 
-    /// What is there instead of a server for locks, with the URL of one; it is asked for that where its handshake says
-    /// what it is.
+    /// What is there instead of a server for locks, with the URL of one: a Sentinel or a replica is asked for its `ROLE`.
     pub(crate) async fn elsewhere(&self, hello: &Value) -> Result<Option<Flaw>, Flaw> {
         if Mode::of(hello) != Mode::Sentinel && !server::is_replica(hello) {
             return Ok(None);
@@ -129,7 +120,7 @@ impl<'a> Session<'a> {
         Ok(Some(Flaw::misdirected(finding, self.opener, &self.target)))
     }
 
-    /// Sends the commands in one go; an error of the server's is one of the values.
+    /// Sends the commands in one go; a server's error is one of the values.
     pub(crate) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Flaw> {
         let client = &self.target.client;
         client.sends(pipeline.cmd_iter().next().map(sent::name).unwrap_or_default());
@@ -145,7 +136,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Connects and logs in; the flag is whether the server may send what was not asked for.
 async fn drive(opener: &Opener, target: &Target, renews: bool) -> RedisResult<(Driven, bool)> {
     if !renews {
         return Ok((Driven::open(&target.client).await?, false));
@@ -155,7 +145,6 @@ async fn drive(opener: &Opener, target: &Target, renews: bool) -> RedisResult<(D
     Driven::open_tracking_if_offered(&target.client, &opener.offer, hear).await
 }
 
-/// A server that could not be connected to, or did not let the user in.
 fn not_let_in(opener: &Opener, target: &Target, error: &RedisError) -> Flaw {
     let mut flaw = Flaw::connection(error, target);
     if fault::About::Login(target.is_given).explain(error).2.is_empty() {
@@ -164,7 +153,7 @@ fn not_let_in(opener: &Opener, target: &Target, error: &RedisError) -> Flaw {
     flaw
 }
 
-/// Why a server with this handshake has no locks; unknown where the user may not do one.
+/// Why a server with this handshake has no locks; unknown without the right to it.
 fn judge(hello: &Value, target: &Target) -> Option<Flaw> {
     if let Some(unfit) = unfit_by_handshake(hello) {
         return Some(Flaw::unfit(unfit, target));

@@ -1,6 +1,6 @@
 //! Settings of the server that locks depend on.
 //!
-//! See "Why does the first connection read settings (`CONFIG GET`, `INFO`)?" in DESIGN.md.
+//! See "What does a handshake ask for (`SCRIPT EXISTS`, `CONFIG GET`, `INFO`)?" in DESIGN.md.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,17 +12,16 @@ use crate::redis::connect::opener::{Opener, Target};
 use crate::redis::connect::shards::Shard;
 use crate::redis::fault;
 
-/// The right to each of the two commands, and what it shows.
+/// The rights to both commands, and what these show.
 const SOURCES: [(&str, &str); 2] = [
     ("+config|get", "how the server persists and when it takes writes"),
     ("+info", "whether the server has replicas"),
 ];
 
-/// What `CONFIG GET` is asked for. `INFO` has the most of it too, under names of its own.
+/// The arguments of `CONFIG GET`. `INFO` has most of them, too, under other names.
 const WANTED: [&str; 5] =
     ["maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write"];
 
-/// What asks for the settings.
 pub(super) fn queries() -> [Cmd; SOURCES.len()] {
     let [mut config, mut info] = [Cmd::new(), Cmd::new()];
     config.arg("CONFIG").arg("GET").arg(&WANTED);
@@ -30,8 +29,8 @@ pub(super) fn queries() -> [Cmd; SOURCES.len()] {
     [config, info]
 }
 
-/// What was found by the replies, as far as the user may read the settings. The shard is what a node is the master of,
-/// where that is known.
+/// The findings by the replies, as far as the user may read the settings. `shard` is what a node is the master of, if
+/// known.
 pub(crate) fn findings(
     replies: Vec<Value>,
     opener: &Opener,
@@ -55,10 +54,10 @@ pub(crate) fn findings(
     findings
 }
 
-/// Which servers were asked in this process: as which user, and for how many replicas the locker waits there.
+/// The servers that this process has asked, each with the user, and the locker's number of replicas.
 static ASKED: Mutex<BTreeSet<(String, String, u8)>> = Mutex::new(BTreeSet::new());
 
-/// Whether a new connection of a locker is to ask: it is the first one there.
+/// Whether a new connection asks: it is the first one there.
 pub(super) fn are_unknown(opener: &Opener, target: &Target) -> bool {
     let is_for_locks = !opener.is_for_reading && !opener.is_for_confirming;
     is_for_locks && !ASKED.lock().contains(&asked(opener, target))
@@ -68,7 +67,7 @@ fn asked(opener: &Opener, target: &Target) -> (String, String, u8) {
     (target.server.to_string(), target.user().to_owned(), opener.replicas)
 }
 
-/// What endangers locks there, if no other connection has found it before.
+/// What endangers locks there, unless another connection has found it.
 pub(super) fn dangers(replies: Vec<Value>, opener: &Opener, target: &Target) -> Vec<Finding> {
     if replies.is_empty() || !ASKED.lock().insert(asked(opener, target)) {
         return Vec::new();
@@ -83,23 +82,20 @@ fn unread((right, what): (&'static str, &str), cause: &str) -> Finding {
     Finding::new(Severity::Info, Code::CheckIncomplete, message).about(right)
 }
 
-/// What the other nodes count is replaced by what the server counts, where that may be read.
+/// The replicas that the other nodes count; the server's own count replaces this if it may be read.
 fn replicas(count: usize) -> (String, String) {
     ("connected-slaves".to_owned(), count.to_string())
 }
 
 #[derive(Default)]
 struct ReadSettings {
-    /// By its name.
     known: HashMap<String, String>,
-    /// Whether another server is to take the place of this one when it fails.
+    /// Whether another server takes over when this one fails.
     has_failover: bool,
-    /// How many replicas the locker waits for.
     confirming: u64,
 }
 
 impl ReadSettings {
-    /// Takes pairs, as `CONFIG GET` returns them, and the lines of `INFO`.
     fn learn(&mut self, reply: &Value) {
         let pairs = Vec::<(String, String)>::from_redis_value_ref(reply).unwrap_or_default();
         let info = String::from_redis_value_ref(reply).unwrap_or_default();
@@ -122,8 +118,7 @@ impl ReadSettings {
         found.into_iter().flatten()
     }
 
-    /// Every key of a lock has a TTL, so the policies that choose among those with one choose
-    /// locks, and `volatile-ttl` chooses them first.
+    /// Every key of a lock has a TTL, so the `volatile` policies evict locks, `volatile-ttl` first of all.
     ///
     /// See "Which eviction policy (`maxmemory-policy`) is safe?" in DESIGN.md.
     fn memory(&self) -> Option<Finding> {
@@ -187,7 +182,7 @@ impl ReadSettings {
     }
 }
 
-/// Whether the replicas that the locker waits for are there, and are all that may become the primary.
+/// Whether there are as many replicas as the locker waits for, and no others could become the primary.
 fn confirmation(needed: u64, replicas: u64) -> Option<Finding> {
     let (code, message, advice) = if needed > replicas {
         let message = format!(

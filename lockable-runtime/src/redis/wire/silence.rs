@@ -1,22 +1,19 @@
-//! When a connection that gives no answer is taken for dead.
+//! When a connection without replies is taken for dead.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::core::process::clock::Moment;
 
-/// After this many calls in a row without an answer: the server may just be slow, and a new connection costs it more.
+/// After this many unanswered calls in a row: the server may just be slow, and a new connection costs it more.
 const LIMIT: u32 = 3;
 
-/// After so long without a call one is enough: the process has slept, or something on the way, such as a translation of
-/// addresses, has forgotten the connection. A busy connection never rests so long.
+/// After a rest this long, one call is enough: the process has slept, or something on the way, such as NAT, has
+/// forgotten the connection. A busy connection never rests so long.
 const REST: Duration = Duration::from_secs(5);
 
-/// The calls of one connection that have no answer.
 pub(super) struct Silence {
-    /// How many in a row have given up.
     unanswered: AtomicU32,
-    /// When the last call began, by [`Moment::as_nanos`].
     last_call: AtomicU64,
 }
 
@@ -25,7 +22,6 @@ impl Silence {
         Self { unanswered: AtomicU32::new(0), last_call: AtomicU64::new(opened.as_nanos()) }
     }
 
-    /// A call begins.
     pub(super) fn call_begins(&self, now: Moment) {
         let last = Moment::from_nanos(self.last_call.load(Ordering::Relaxed));
         self.last_call.store(now.as_nanos(), Ordering::Relaxed);
@@ -34,12 +30,11 @@ impl Silence {
         }
     }
 
-    /// An answer shows that the connection lives.
     pub(super) fn ends(&self) {
         self.unanswered.store(0, Ordering::Relaxed);
     }
 
-    /// A call has given up; returns whether the connection is taken for dead.
+    /// A call gave up; returns whether the connection is taken for dead.
     pub(super) fn call_gives_up(&self) -> bool {
         self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= LIMIT
     }

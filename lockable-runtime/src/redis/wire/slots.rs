@@ -1,4 +1,4 @@
-//! What a node answers to `CLUSTER SLOTS`, as shards or as what is wrong with it.
+//! A node's reply to `CLUSTER SLOTS`, as shards or as its flaw.
 
 use ::redis::Value;
 
@@ -9,7 +9,6 @@ use crate::redis::connect::opener::Target;
 use crate::redis::connect::shards::{Shard, shards};
 use crate::redis::fault;
 
-/// The shards in a reply of the node at `asked`.
 pub(crate) fn read(
     reply: Option<Value>,
     asked: &Endpoint,

@@ -1,20 +1,18 @@
-//! The texts of the scripts, and what a server calls them in its cache.
+//! The texts of the scripts, and their names in a server's cache.
 //!
-//! See "When is the text of a script sent (`EVALSHA`, `NOSCRIPT`)?" in DESIGN.md.
+//! See "What does a handshake ask for (`SCRIPT EXISTS`, `CONFIG GET`, `INFO`)?" in DESIGN.md.
 
 use std::sync::LazyLock;
 
 use crate::core::naming::namespace::Channels;
 
-/// The scripts of these names, one behind the other.
 macro_rules! text {
     ($($name:literal),+ $(,)?) => {
         concat!($(include_str!(concat!("../../../scripts/", $name, ".lua"))),+)
     };
 }
 
-/// Each script, the most frequent ones first, with the files that it consists of; between both lists is the one that
-/// publishes.
+/// Each script, the most frequent first, with its files; the script that publishes is between both lists.
 macro_rules! scripts {
     ($($script:ident: [$($front:literal),+] $(publish [$($behind:literal),+])?,)+) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +53,6 @@ scripts! {
 }
 
 impl Script {
-    /// The SHA-1 of the text.
     pub(crate) fn name(self, channels: Channels) -> &'static str {
         let names = match channels {
             Channels::Plain => &PLAIN,

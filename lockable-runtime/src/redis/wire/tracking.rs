@@ -1,4 +1,4 @@
-//! Client tracking: the server sends which of the renewed locks others have changed.
+//! Client tracking: the server reports changes by others to renewed locks.
 //!
 //! See "How does client tracking detect a deleted lock?" in DESIGN.md.
 
@@ -10,13 +10,11 @@ use crate::core::backend::Renewal;
 use crate::redis::connect::reports::Reports;
 use crate::redis::fault;
 
-/// Turns it on. Only those keys are tracked whose read follows [`caching`], and what is written on the same
-/// connection is not sent back.
+/// Turns it on, for keys whose read follows [`caching`], and not for writes of the same connection.
 pub(crate) fn turn_on() -> Cmd {
     command(&["CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"])
 }
 
-/// Has the keys of the next command be tracked.
 pub(crate) fn caching() -> Cmd {
     command(&["CLIENT", "CACHING", "YES"])
 }
@@ -27,7 +25,7 @@ fn command(words: &[&str]) -> Cmd {
     command
 }
 
-/// Reports which keys others have changed, that all data of a server are deleted, and that nothing is sent any more.
+/// Reports keys that others have changed, a flush of the server, and the end of tracking.
 pub(crate) fn pass_on(push: &PushInfo, reports: &Reports) {
     let Some(events) = reports.events() else { return };
     match (&push.kind, push.data.first()) {
@@ -50,26 +48,24 @@ fn text(key: &Value) -> Option<&str> {
     }
 }
 
-/// The commands behind a renewal that have its locks be tracked: a plain read, because one in a script tracks
-/// nothing, or too much.
+/// The commands after a renewal that track its locks: a plain read, because one in a script tracks nothing, or too
+/// much.
 pub(crate) struct Reads {
     commands: Vec<Cmd>,
     watched: Vec<bool>,
 }
 
-/// What those have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// Whatever happens to these locks from now on is reported.
+    /// Every change of these locks from now on is reported.
     Tracked,
-    /// At least one of the locks is gone, and no one will hear of that.
+    /// At least one of the locks is gone, which will not be reported.
     Gone,
-    /// The server tracks nothing for this user.
     Refused,
 }
 
 impl Reads {
-    /// Makes the commands that track the locks of these renewals: one for all, or one for each slot.
+    /// The reads for these renewals: one for all, or one for each slot.
     pub(crate) fn of(renewals: &[Renewal], are_together: bool) -> Self {
         let watched: Vec<_> = renewals.iter().map(|one| one.attempt.is_watched()).collect();
         let mut groups = BTreeMap::<Option<u16>, Cmd>::new();
@@ -82,7 +78,6 @@ impl Reads {
         Self { commands, watched }
     }
 
-    /// None at all.
     pub(crate) fn none() -> Self {
         Self { commands: Vec::new(), watched: Vec::new() }
     }
@@ -91,9 +86,8 @@ impl Reads {
         &self.commands
     }
 
-    /// What their replies say, given which locks the renewals before them have found there. A single read may be
-    /// refused, because of its key, or because its slot is elsewhere, and a server may be busy: then those locks are
-    /// not tracked this time.
+    /// What the replies say, given which locks the renewals found. A single read may be refused, for its key or its
+    /// slot, or a server be busy: then its locks are not tracked this time.
     pub(crate) fn shown(&self, replies: Vec<Value>, found: impl Iterator<Item = bool>) -> Shown {
         let mut there = 0_i64;
         let mut is_counted = true;
@@ -129,7 +123,6 @@ mod tests {
         ::redis::parse_redis_value(format!("{text}\r\n").as_bytes()).unwrap()
     }
 
-    /// Notes what is reported.
     #[derive(Default)]
     struct Noted(Mutex<Vec<String>>);
 
@@ -145,7 +138,7 @@ mod tests {
         }
     }
 
-    /// What a push in the words of the protocol reports.
+    /// What a push with these bytes reports.
     fn invalidated(bytes: &[u8]) -> Vec<String> {
         let Ok(Value::Push { kind, data }) = ::redis::parse_redis_value(bytes) else { panic!() };
         let (noted, reports) = (Arc::<Noted>::default(), Reports::default());

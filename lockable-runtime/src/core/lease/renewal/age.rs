@@ -4,20 +4,16 @@ use std::time::Duration;
 
 use crate::core::process::clock::Moment;
 
-/// Knows no clock: moments are given.
 pub(super) struct Age {
     since: Moment,
-    /// The age at which the next warning is due.
     next: Duration,
 }
 
 impl Age {
-    /// The age of a lease that is held from now on.
     pub(super) fn new(since: Moment) -> Self {
         Self { since, next: DAY }
     }
 
-    /// How old it is, if a warning is due; the next one is due at twice the age of this one.
     pub(super) fn warning(&mut self, now: Moment) -> Option<Duration> {
         let age = now.since(self.since);
         if age < self.next {

@@ -20,10 +20,9 @@ mod age;
 mod plan;
 mod task;
 
-/// The leases of one locker that are due some time.
 pub(crate) struct Renewals {
     context: Arc<BackendContext>,
-    /// One for each runtime that renews: the background's alone, where the backend is a server.
+    /// One for each runtime that renews: only the background's, if the backend is a server.
     tasks: Mutex<Vec<Arc<RenewalTask>>>,
 }
 
@@ -32,8 +31,7 @@ impl Renewals {
         Self { context, tasks: Mutex::default() }
     }
 
-    /// Renews the lease at that moment, and as often as it needs that, or only checks it then; until what
-    /// this returns is dropped.
+    /// Renews the lease at that moment and as often as needed, or only checks it then, until the result is dropped.
     pub(crate) fn schedule(
         &self,
         lease: &Lease,
@@ -45,7 +43,6 @@ impl Renewals {
         Schedule { task, id }
     }
 
-    /// Makes the leases of these slots due at once; returns when that is.
     pub(crate) fn check_all(
         &self,
         renewal_runtime: &Handle,
@@ -82,7 +79,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// What looks at the lease, for a caller who has to give this back first.
+    /// A closure that looks at the lease, for a caller who has to give this back first.
     pub(crate) fn looker(&self) -> impl FnOnce() + use<> {
         let task = Arc::clone(&self.task);
         let id = self.id;

@@ -1,26 +1,24 @@
-//! What is planned for one lease: when it is renewed next, and whether it is looked at before.
+//! The plan of one lease: when it is renewed next, and whether it is checked before.
 
 use crate::core::lease::schedule;
 use crate::core::process::clock::Moment;
 
-/// Knows no clock: moments are given.
 pub(super) struct Plan {
     renewal: Moment,
-    /// When it is checked before that. An answer to what was asked before does not change that: it may be older than
-    /// the reason for the check.
+    /// When it is checked before that. An answer to an earlier request does not change it: it may be older than the
+    /// reason for the check.
     check: Option<Moment>,
-    /// When it is looked at before that.
+    /// When it is looked at before that, which is a check that restores nothing.
     look: Option<Moment>,
-    /// When the last look was due of which the backend was the reason.
+    /// When the last look was due that the backend caused.
     looked: Moment,
     /// How many of those there were since the last renewal.
     looks: u32,
 }
 
-/// What is done with a lease that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// A check asks for as much.
+    /// Also for a check.
     Renewal,
     Look,
 }
@@ -30,17 +28,15 @@ impl Plan {
         Self { renewal, check: None, look, looked: Moment::default(), looks: 0 }
     }
 
-    /// Returns when the lease is due: for its renewal, or before that for a check or a look.
     pub(super) fn due(&self) -> Moment {
         self.due_by(self.renewal)
     }
 
-    /// Returns when the lease is due for a check or a look, or `latest` where that comes first.
     fn due_by(&self, latest: Moment) -> Moment {
         [self.look, self.check].into_iter().flatten().fold(latest, Moment::min)
     }
 
-    /// Returns what is done now that the lease is due, which is as good as the look that was planned.
+    /// What is done now that the lease is due; it also serves for the planned look.
     pub(super) fn take(&mut self, now: Moment) -> Due {
         self.look = None;
         if self.check.is_none_or(|check| now < check) && now < self.renewal {
@@ -50,13 +46,11 @@ impl Plan {
         Due::Renewal
     }
 
-    /// It was renewed, and is again at that moment; returns when it is due.
     pub(super) fn renewed(&mut self, next: Moment) -> Moment {
         (self.renewal, self.looks) = (next, 0);
         self.due()
     }
 
-    /// What was done was not answered, and is done again at that moment; returns when it is due.
     pub(super) fn unanswered(&mut self, done: Due, again: Moment) -> Moment {
         if done == Due::Renewal && again < self.renewal {
             self.check_by(again);
@@ -64,17 +58,15 @@ impl Plan {
         self.due_by(again)
     }
 
-    /// It is checked at that moment at the latest.
     pub(super) fn check_by(&mut self, latest: Moment) {
         self.check = Some(self.check.map_or(latest, |check| check.min(latest)));
     }
 
-    /// It is looked at, or renewed, at that moment at the latest.
     pub(super) fn look_by(&mut self, latest: Moment) {
         self.look = Some(self.due_by(latest));
     }
 
-    /// Its lock may have been changed: it is looked at soon, but not more and more often; returns when.
+    /// Its lock may have been changed: returns when it is looked at, soon but not more and more often.
     pub(super) fn changed(&mut self, now: Moment) -> Moment {
         let due = schedule::look(self.looked, self.looks, now);
         if let Some(planned) = self.look.filter(|planned| *planned <= due) {
@@ -134,7 +126,6 @@ mod tests {
         assert_eq!(plan.renewed(at(20_500)), at(20_500));
     }
 
-    /// The answer that is under way may be older than the change.
     #[test]
     fn a_change_during_a_renewal_is_looked_at() {
         let mut plan = Plan::new(at(5_000), None);

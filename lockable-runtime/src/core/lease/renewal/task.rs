@@ -1,4 +1,4 @@
-//! The renewals of one runtime: in batches, on time, and again where no answer came.
+//! The renewals of one runtime: in batches, on time, and again without an answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,11 +20,10 @@ use crate::core::types::options::Ttl;
 use crate::core::types::slot::Slot;
 use crate::core::worker::{Agent, Worklist};
 
-/// At most this many leases are renewed by one command. The server does nothing else meanwhile: about
-/// half a millisecond, measured by the test of ten thousand renewed locks.
+/// The most leases of one command, which keeps the server busy for about half a millisecond, measured by the test of
+/// ten thousand renewed locks.
 const MAX_BATCH: usize = 256;
 
-/// The leases that are renewed on one runtime.
 pub(super) struct RenewalTask {
     context: Arc<BackendContext>,
     pub(super) renewal_runtime: Handle,
@@ -34,25 +33,21 @@ pub(super) struct RenewalTask {
     worklist: Worklist<u64, Scheduled>,
 }
 
-/// A lease on the agenda.
 pub(super) struct Scheduled {
     lease: Lease,
     plan: Plan,
-    /// How long the lease is held, where that is logged.
     age: Option<Age>,
 }
 
-/// A lease that is asked for.
 #[derive(Clone)]
 struct Requested {
     id: u64,
     lease: Lease,
     due: Due,
-    /// How long the request makes it last where it renews the lease; without one it only checks the lease.
     ttl: Option<Ttl>,
     /// What a check restores, but no look: the rest of the lease.
     ///
-    /// See "Why does a check restore the TTL of a lease?" in DESIGN.md.
+    /// See "Why does a reconnect check all leases, and restore their TTL?" in DESIGN.md.
     rest: Option<Ttl>,
 }
 
@@ -78,7 +73,6 @@ impl RenewalTask {
         id
     }
 
-    /// The lock of this lease may have been changed: it is looked at soon.
     pub(super) fn look(self: &Arc<Self>, id: u64) {
         let now = self.context.backend.now();
         self.change(|agenda| {
@@ -89,8 +83,8 @@ impl RenewalTask {
         });
     }
 
-    /// Checks every lease of these slots at once; returns when that is. Connections that open one right after
-    /// the other share a check, a moment later.
+    /// Checks every lease of these slots at once; returns when. Connections that open right after each other share a
+    /// check, a moment later.
     pub(super) fn check_all(
         self: &Arc<Self>,
         concerns: &dyn Fn(Slot) -> bool,
@@ -109,7 +103,6 @@ impl RenewalTask {
         due
     }
 
-    /// Looks at the watched leases of these slots then, too.
     pub(super) fn look_again(self: &Arc<Self>, concerns: &dyn Fn(Slot) -> bool) {
         if self.worklist.look(|agenda| agenda.len()) == 0 {
             return;
@@ -127,7 +120,6 @@ impl RenewalTask {
         });
     }
 
-    /// When all leases are checked that are to be checked now.
     fn next_check(&self, cause: Cause) -> Moment {
         // One assignment, so a panic elsewhere leaves it sound.
         let mut checked = self.checked.lock();
@@ -136,10 +128,10 @@ impl RenewalTask {
         due
     }
 
-    /// Those of the due leases that are held, in batches that one command can take.
+    /// The due leases that are held, in batches that one command can take.
     ///
-    /// A batch waits for its answer as long as its shortest lease may, so leases of very different
-    /// lengths go apart; and so do those of different servers, of which one may give no answer.
+    /// A batch waits for its answer as long as its shortest lease may, so leases of very different lengths are apart;
+    /// so are those of different servers, of which one may not answer.
     fn batches(&self, due: &[u64]) -> Vec<(Duration, Vec<Requested>)> {
         let now = self.context.backend.now();
         let leases: Vec<_> = self.worklist.look(|agenda| {
@@ -204,7 +196,6 @@ impl RenewalTask {
         }
     }
 
-    /// From now on the holders of renewed leases hear what others do with their locks, where they can.
     fn watch(&self, batch: &[Requested]) {
         let mut renewed = batch.iter().filter(|asked| asked.lease.renews()).peekable();
         if renewed.peek().is_some() {
@@ -215,7 +206,6 @@ impl RenewalTask {
         }
     }
 
-    /// Takes an answer into account, in time or late.
     fn settle(self: &Arc<Self>, answered: &[Answered<'_>], sent: Moment) {
         for (asked, _) in answered.iter().filter(|(_, outcome)| *outcome == Renewed::Held) {
             asked.answered(sent, Renewed::Held);
@@ -229,8 +219,8 @@ impl RenewalTask {
         });
     }
 
-    /// A lease whose renewal was not answered is neither renewed nor lost. Those that were only checked are
-    /// asked for again, too: there was a reason to check them.
+    /// A lease whose renewal was not answered is neither renewed nor lost. Checks are repeated too: there was a reason
+    /// for them.
     fn retry(self: &Arc<Self>, batch: &[Requested], sent: Moment, fault: Fault) {
         let redact = |fault: Fault, asked: &Requested| fault.shown(asked.lease.shown_key());
         let fault = batch.iter().fold(fault, redact);
@@ -248,7 +238,6 @@ impl RenewalTask {
         telemetry::renewal_unanswered(labels, &cause);
     }
 
-    /// Makes those of the leases due again that are still held.
     fn schedule<'a>(
         self: &Arc<Self>,
         leases: impl IntoIterator<Item = &'a Requested>,
@@ -267,10 +256,8 @@ impl RenewalTask {
     }
 }
 
-/// A lease, and what its renewal found.
 type Answered<'a> = (&'a Requested, Renewed);
 
-/// Those that were answered, and those whose renewals failed, the ones that failed alike together.
 fn sorted(
     batch: &[Requested],
     outcomes: Vec<Result<Renewed, Fault>>,
@@ -289,8 +276,8 @@ fn sorted(
     (answered, failed.into_values())
 }
 
-/// Ends the leases that were lost, and logs each outcome. It comes last: a user's subscriber that panics at one of these
-/// events keeps no other lease from being renewed.
+/// Ends the leases that were lost, and logs each outcome. It comes last: a user's subscriber that panics at one of
+/// these events keeps no other lease from being renewed.
 fn report(answered: &[Answered<'_>], sent: Moment) {
     for (asked, outcome) in answered {
         if *outcome != Renewed::Held {
@@ -352,7 +339,6 @@ mod tests {
     use crate::core::types::options::Options;
     use crate::core::types::reporting::Reporting;
 
-    /// Drops another lease when it is woken.
     struct DropsLease(Arc<RenewalTask>, u64);
 
     impl Wake for DropsLease {
@@ -366,14 +352,13 @@ mod tests {
         Arc::new(Attempt::drawn(LockKey::from_static(key), ttl))
     }
 
-    /// A lease that was granted now.
     fn lease(context: &Arc<BackendContext>, attempt: &Arc<Attempt>, renew: bool) -> Lease {
         let options = Options { ttl: attempt.ttl, renew, ..Options::default() };
         Lease::granted(Arc::clone(attempt), &options, Arc::clone(context))
     }
 
-    /// Goal: over a slow link, a lease that no answer reaches in time is renewed all the same.
-    /// Method: each answer comes long after the next try was sent.
+    /// Goal: over a slow link, a lease that no answer reaches in time is renewed all the same. Method: each answer
+    /// comes long after the next try was sent.
     #[tokio::test(start_paused = true)]
     async fn late_answers_alone_renew_a_lease() {
         let slow = Slow::open();
@@ -430,9 +415,8 @@ mod tests {
         assert_eq!(task.worklist.look(|agenda| agenda.next_due()), None, "it is left alone");
     }
 
-    /// Goal: a waker that hears of a loss may drop other leases at once, also when the loss is found
-    /// while a renewal is scheduled again.
-    /// Method: the first lease has ended by then, and its waker drops the second.
+    /// Goal: a waker that is notified of a loss may drop other leases at once, also when the loss is found while a
+    /// renewal is scheduled again. Method: the first lease has ended by then, and its waker drops the second.
     #[tokio::test(start_paused = true)]
     async fn a_loss_is_reported_outside_of_the_table() {
         let context = Arc::new(BackendContext::in_memory());

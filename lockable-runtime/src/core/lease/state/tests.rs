@@ -89,7 +89,7 @@ fn the_first_loss_is_the_one_that_counts() {
     assert_eq!(lease.status(at(99_999)), Status::Lost(Loss::Taken));
 }
 
-/// A ticket may have the lock by then, which is no loss; whether it has one is the answer's to say.
+/// A ticket may have the lock by then, which is no loss; only the answer decides whether it has.
 #[test]
 fn what_renewals_find_is_no_loss_while_a_lock_is_passed_on() {
     let mut lease = lease();
@@ -182,11 +182,9 @@ fn a_lock_that_was_taken_away_is_lost_at_once() {
     assert_eq!(lease.reason, Some(Reason::new("now")));
 }
 
-/// What can happen to a lease. Renewals are answered when they arrive, or never.
 #[derive(Clone, Debug)]
 enum Event {
     Look,
-    /// Sent this many milliseconds before its answer.
     Renewed(u64, Ttl),
     Refused(Loss),
     Revoke,
@@ -210,7 +208,6 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     proptest::collection::vec((0_u64..6_000, event), 0..40)
 }
 
-/// Models the history of a lease in the plainest code, to be compared with `LeaseState`.
 #[derive(Debug)]
 struct Model {
     valid_until: Moment,

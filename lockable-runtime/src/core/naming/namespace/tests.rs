@@ -20,14 +20,12 @@ fn companion_keys_share_the_slot() {
     assert_eq!(namespace.queue(&tagged).to_string(), "lockable:queue::disLock:{user}:7");
 }
 
-/// The part of a key that Redis Cluster hashes.
 fn hashed(key: &str) -> &str {
     let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
     tag.map_or(key, |(tag, _)| if tag.is_empty() { key } else { tag })
 }
 
 proptest! {
-    /// Over an alphabet of the characters that our names are made of.
     #[test]
     fn no_two_keys_share_a_name(
         prefix in "([{}:a]{1,3})?", one in "[{}:#a01]{1,6}", other in "[{}:#a01]{1,6}", is_tag: bool,
@@ -43,8 +41,8 @@ proptest! {
         prop_assert!(one == other || shared.is_none(), "{shared:?} of `{one}` and `{other}`");
     }
 
-    /// Goal: no text that a user can give names a permit, a gate, a queue or a fence counter of another key.
-    /// Method: each of their names, behind every prefix that it can begin with.
+    /// Goal: a text that a user can give names a permit, a gate, a queue or a fence counter of another key. Method:
+    /// each of their names, behind every prefix that it can begin with.
     #[test]
     fn no_key_has_the_name_of_what_belongs_to_another(
         namespace in "[:#a]{1,3}", prefix in "([{}:a]{1,3})?", text in "[{}:#a01]{1,6}",
@@ -62,7 +60,7 @@ proptest! {
     }
 }
 
-/// The names of what belongs to a key, but not of the lock itself, and not of a fence counter, which a slot shares.
+/// The names of what belongs to a key, without the lock itself and the fence counter, which a slot shares.
 fn names(namespace: &Namespace, key: &LockKey, prefix: usize) -> Vec<String> {
     let mut names = vec![namespace.queue(key).to_string()];
     if let Ok(permits_key) = PermitsKey::of(key, prefix) {

@@ -1,5 +1,3 @@
-//! Whatever is answered, a release ends, and never before it may.
-
 use proptest::prelude::*;
 
 use super::*;
@@ -61,7 +59,7 @@ fn an_awaited_answer_ends_the_doubt() {
     assert_eq!(next, Next::WasGone);
 }
 
-/// Tries until the end; returns when the tries were, in milliseconds, and how it ended.
+/// Tries until the end; returns when the tries were, in milliseconds, and the outcome.
 fn run(
     mut release: PendingRelease,
     mut outcomes: impl FnMut() -> Result<Release, Fault>,

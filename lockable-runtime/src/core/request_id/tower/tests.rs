@@ -74,7 +74,6 @@ fn taken(seen: &Seen) -> Vec<String> {
     std::mem::take(&mut seen.lock().unwrap())
 }
 
-/// The id that the service found; the response has it in its header, once.
 async fn call(request: Request<()>) -> String {
     let response = service().0.call(request).await.unwrap();
     let headers: Vec<_> = response.headers().get_all(DEFAULT_HEADER).iter().collect();
@@ -119,7 +118,6 @@ async fn an_id_is_generated_without_a_readable_header() {
     assert_eq!(ids.len(), 4);
 }
 
-/// A request with these headers, and the headers of its response.
 async fn answered(layer: RequestIdLayer, headers: &[(&'static str, &'static [u8])]) -> String {
     let mut request = Request::new(());
     for &(name, value) in headers {
@@ -131,7 +129,6 @@ async fn answered(layer: RequestIdLayer, headers: &[(&'static str, &'static [u8]
     response.headers().iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// Answers without headers of its own.
 struct Plain;
 
 impl Service<Request<()>> for Plain {

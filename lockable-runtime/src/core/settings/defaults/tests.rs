@@ -69,7 +69,6 @@ fn sentinels_have_credentials_of_their_own() {
 const KINDS: [&str; 4] =
     ["memory://", "redis://host", "redis-sentinel://host/mm", "redis+unix:///s"];
 
-/// All that reads a URL and its settings.
 fn all_read(url: &str) -> String {
     let (values, url) = own(url).unwrap();
     format!("{values:?} {:?}", Address::parse(&url))
@@ -101,7 +100,6 @@ fn white_space_around_a_name_is_refused_everywhere() {
     assert_eq!(shared.1.ignored, ["timeout"]);
 }
 
-/// In a URL for all programs these are refused as well.
 #[test]
 fn a_setting_that_is_nearly_ours_is_refused() {
     for (written, meant) in [
@@ -158,7 +156,6 @@ fn settings_of_other_programs_are_refused_where_no_other_program_reads() {
     assert_eq!(values.prefix.as_deref(), Some("shop:"));
 }
 
-/// A password that is not percent-encoded may look like a setting.
 #[test]
 fn no_part_of_a_password_is_shown() {
     for url in [
@@ -202,7 +199,6 @@ fn a_password_is_not_shown_as_a_scheme() {
     }
 }
 
-/// What URLs are made of, and what they are not.
 fn part() -> impl Strategy<Value = String> {
     let parts = [
         "://",
@@ -255,7 +251,6 @@ fn scheme() -> impl Strategy<Value = String> {
     (base, "|[-+](sentinel|cluster)").prop_map(|(base, ending)| base + &ending)
 }
 
-/// Everything that a locker shows of its URL; what it cannot read is an error about the URL.
 fn shown(builder: LockerBuilder) -> String {
     match builder.connect_lazy() {
         Ok(locker) => format!("{locker:?} {}", locker.context().backend.name()),
@@ -267,7 +262,6 @@ fn shown(builder: LockerBuilder) -> String {
 }
 
 proptest! {
-    /// A password may have any characters, also those that a URL has to have encoded.
     #[test]
     fn no_url_shows_its_password(
         scheme in scheme(), user in "u?", before in parts(), after in parts(), rest in parts(),

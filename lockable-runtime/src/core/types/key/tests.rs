@@ -56,8 +56,8 @@ fn a_message_shows_the_beginning_of_a_long_key() {
     assert!(message.contains("éé…") && message.len() < 250, "{message}");
 }
 
-/// Every pair of short values, over an alphabet of the characters that could confuse a template
-/// with two holes, gives a key of its own.
+/// Every pair of short values, over the characters that could confuse a template with two holes, gives a key of its
+/// own.
 #[test]
 fn two_holes_are_injective() {
     for delimiter in ["-", ":", "2", "A", "é"] {
@@ -110,7 +110,6 @@ fn every_conversion_checks_the_key() {
 }
 
 proptest! {
-    /// Over the characters that may be refused, and any others.
     #[test]
     fn a_key_is_kept_as_it_is_or_refused(text in "[{}a:]{0,8}|.{0,40}|\\PC{300,400}") {
         match LockKey::new(text.clone()) {
@@ -119,7 +118,6 @@ proptest! {
         }
     }
 
-    /// What is put into a key is found there again, whatever it is.
     #[test]
     fn a_value_in_a_key_is_read_back(one in "[-:%{} 2Aé]{1,6}|.{1,30}", other in "[-:%{} 2Aé]{1,6}|.{1,30}") {
         let (first, second) = (Part::new(&one, "-"), Part::new(&other, ""));

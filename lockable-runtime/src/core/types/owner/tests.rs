@@ -4,7 +4,7 @@ use super::*;
 use crate::core::request_id::RequestId;
 use crate::core::types::owner::{Origin, OwnerToken};
 
-/// How far apart two readings of the clock in one test are at most.
+/// The most that two readings of the clock in one test differ.
 const TEST: Duration = Duration::from_secs(60);
 
 fn is_now(time: Option<SystemTime>) -> bool {
@@ -93,7 +93,6 @@ fn bytes_are_no_text() {
     assert_eq!(LockValue::new(vec![0xFF, 0xFE]).text(), "");
 }
 
-/// A listing reads the beginning alone.
 #[test]
 fn a_long_value_is_known_by_its_beginning() {
     let of_length = |length: usize| LockValue::new(vec![b'x'; length]);
@@ -116,7 +115,6 @@ fn a_lock_that_is_kept_for_waiters_ends_a_second_earlier() {
 }
 
 proptest! {
-    /// The value of a lock is whatever another program has written.
     #[test]
     fn any_value_is_a_token_or_foreign(
         text in "[~=+@]?[0-9a-f]{15,17}[.-][0-9]{0,27}!?( .{0,9})?|.{0,60}",

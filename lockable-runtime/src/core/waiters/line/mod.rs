@@ -1,14 +1,14 @@
 //! The state machine of one lock in one locker: which calls wait, and what their attempts have in the backend.
 //!
-//! Calls wait in the order of arrival. All of them together have one attempt in the backend, which queries for the first
-//! call and keeps one entry in the queue of Redis. A reply that grants it makes a turn, and the first call gets that. When
-//! its body has ended, the turn is passed to the next call without a request, as often as the grant allows; then it is
-//! released, and the same step puts the line's next attempt at the end of the queue. The line queries when it is new, when
-//! a wake-up says that the lock is reserved for it, and every [`RECHECK_INTERVAL`], because a wake-up may be lost, and a
-//! waiter of another process may have died with a lock that was reserved for it. A query may be answered after its attempt
-//! was given up: until then the attempt is a leftover, and what it is granted is released.
+//! Calls wait in the order of arrival. All together have one attempt, which queries for the first call and keeps one
+//! entry in the queue of Redis. A reply that grants it makes a turn, which the first call gets. When its body has
+//! ended, the turn is passed to the next call without a request, as often as the grant allows; then it is released, and
+//! the same step puts the line's next attempt at the end of the queue. The line queries when it is new, when a wake-up
+//! says that the lock is reserved for it, and every [`RECHECK_INTERVAL`]: a wake-up may be lost, and a waiter of
+//! another process may have died with its reservation. A query may be answered after its attempt was given up: until
+//! then the attempt is a leftover, and what it is granted is released.
 //!
-//! It is pure: events come in with the moment of now, and [`Actions`] go out. An attempt is one of these:
+//! It is pure: events come in with the time, and [`Actions`] go out. An attempt is one of these:
 //!
 //! | state | begins | ends |
 //! |---|---|---|
@@ -33,8 +33,8 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-/// How often a line that waits queries without a wake-up. A hand-off reserves the lock for a second, so a lost wake-up
-/// does not cost the line its reservation.
+/// Shorter than the second for which a hand-off reserves the lock, so a lost wake-up does not cost the line its
+/// reservation.
 ///
 /// See "What if a wake-up is lost?" in DESIGN.md.
 pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
@@ -46,7 +46,6 @@ pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
 /// The calls of one locker that wait for one lock; a `C` is where a call is answered.
 pub(crate) struct Line<C> {
-    /// In the order of arrival.
     waiting: VecDeque<WaitingCall<C>>,
     /// There is one only while a call waits.
     entry: Option<QueueEntry>,
@@ -56,40 +55,33 @@ pub(crate) struct Line<C> {
     pub(super) last_reply: LastReply,
     /// Whether the backend has ever answered this line, or a call that joined it.
     was_answered: bool,
-    /// Since when the backend has not answered.
     failing_since: Option<Moment>,
-    /// When the next query without a wake-up is due, if the last event changed that; `None`: no change.
+    /// When the next query without a wake-up is due, if the last event changed that.
     pub(super) due: Option<Moment>,
 }
 
 impl<C> Line<C> {
-    /// How many calls wait.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The owner token under which this line is queued.
     pub(crate) fn queued_owner(&self) -> Option<&OwnerToken> {
         self.entry.as_ref().map(|entry| &entry.attempt.owner)
     }
 
-    /// The attempt that waits, where one does.
     pub(crate) fn attempt(&self) -> Option<&Attempt> {
         self.entry.as_ref().map(|entry| &*entry.attempt)
     }
 
-    /// The slot of the lock that it waits for.
     pub(crate) fn slot(&self) -> Option<Slot> {
         self.entry.as_ref().map(|entry| entry.attempt.slot)
     }
 
-    /// Whether there is nothing left that the line has to know.
     pub(crate) fn is_over(&self) -> bool {
         debug_assert!(self.entry.is_none() || !self.waiting.is_empty(), "no call waits there");
         self.waiting.is_empty() && self.turn.is_none() && self.leftovers.is_empty()
     }
 
-    /// A call joins in the order of its number, with the last reply about the lock.
     pub(crate) fn joined(
         &mut self,
         waiter: WaitingCall<C>,
@@ -111,7 +103,7 @@ impl<C> Line<C> {
         self.hears(last_reply);
     }
 
-    /// A try of another call has ended. If the line waited for that, it queries now, whatever the try found.
+    /// A try of another call has ended. If the line waited for that, it queries now.
     pub(crate) fn tried(&mut self, last_reply: LastReply, now: Moment) {
         if self.waiting.is_empty() {
             return;
@@ -122,7 +114,6 @@ impl<C> Line<C> {
         self.hears(last_reply);
     }
 
-    /// A call has this reply about the lock.
     fn hears(&mut self, last_reply: LastReply) {
         match last_reply {
             LastReply::Busy => self.was_reached(),
@@ -150,7 +141,6 @@ impl<C> Line<C> {
         attempt.map_or_else(Actions::default, |attempt| self.returned(&attempt, now))
     }
 
-    /// Begins the next query, because it is due or because a release sends it; returns its attempt.
     pub(crate) fn came_due(
         &mut self,
         make: impl FnOnce(&WaitingCall<C>) -> Arc<Attempt>,
@@ -160,8 +150,8 @@ impl<C> Line<C> {
         Some(entry.query(&self.waiting))
     }
 
-    /// A wake-up says that the lock is reserved for this attempt, so the line queries: anyone may have sent it, and
-    /// the answer says what is true. While that query is under way, other wake-ups start none.
+    /// A wake-up says that the lock is reserved for this attempt, so the line queries: anyone may have sent it, and the
+    /// answer decides. While that query is under way, other wake-ups start none.
     pub(crate) fn woken(&mut self, owner: &OwnerToken) -> Actions<C> {
         let is_woken = |entry: &mut QueueEntry| entry.attempt.owner == *owner && entry.wake();
         let entry = self.entry.as_mut().and_then(|entry| is_woken(entry).then_some(entry));
@@ -169,14 +159,13 @@ impl<C> Line<C> {
         Actions { query, ..Actions::default() }
     }
 
-    /// A wake-up may have been missed: once a query under way is answered, the next one is due at once.
+    /// A wake-up may have been missed: the next query is due as soon as one under way is answered.
     pub(crate) fn queries_again(&mut self) {
         if let Some(entry) = &mut self.entry {
             entry.is_woken_again |= entry.queries > 0;
         }
     }
 
-    /// The backend has answered a query, perhaps after the attempt was given up and withdrawn.
     pub(crate) fn answered(
         &mut self,
         attempt: &Arc<Attempt>,
@@ -206,7 +195,7 @@ impl<C> Line<C> {
         }
     }
 
-    /// A `once` call ended well: the calls with `once` that wait are refused as done, and the others continue to wait.
+    /// The waiting calls with `once` are refused as done, and the others continue to wait.
     fn done(&mut self) -> Actions<C> {
         let (ended, waiting) = mem::take(&mut self.waiting).into_iter().partition(|it| it.is_once);
         self.waiting = waiting;
@@ -237,12 +226,10 @@ impl<C> Line<C> {
         self.close(actions)
     }
 
-    /// A connection to the server broke: what it said last may be over, and the next answer says what is.
     pub(crate) fn broken(&mut self, fault: &Fault) {
         self.last_reply = LastReply::Fault(Box::new(fault.clone()));
     }
 
-    /// The holder has finished: passes the turn of this attempt to the next call, if it may be.
     pub(crate) fn passed(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let turn = self.turn.as_mut().filter(|turn| turn.entry.is_of(attempt));
         let deliver = turn.and_then(|turn| turn.pass(&mut self.waiting, now));
@@ -258,8 +245,8 @@ impl<C> Line<C> {
     /// 3. the query lands, on another connection, and takes the lock or joins the queue;
     /// 4. its answer comes before that of the release, and looks like a repetition of the grant.
     ///
-    /// So the attempt is withdrawn once the release was answered, or given up. See "When is a turn over, and what is a repeated or
-    /// late grant?" in DESIGN.md.
+    /// So the attempt is withdrawn once the release was answered, or given up. See "When is a turn over, and what is a
+    /// repeated or late grant?" in DESIGN.md.
     /// Tests: `a_query_that_a_release_may_overtake_is_withdrawn`, `a_query_behind_its_release_takes_no_lock`.
     pub(crate) fn releasing(
         &mut self,
@@ -281,7 +268,6 @@ impl<C> Line<C> {
         TurnEnd { next, may_land_late, ..TurnEnd::default() }
     }
 
-    /// The release of this attempt was answered, or given up.
     pub(crate) fn released(
         &mut self,
         attempt: &Arc<Attempt>,
@@ -307,21 +293,19 @@ impl<C> Line<C> {
         actions
     }
 
-    /// The turn of this attempt ends, and the background releases its lock.
     pub(crate) fn deferred(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         self.end_turn(attempt, now);
         Actions::default()
     }
 
-    /// The lock of this attempt was lost; an earlier query may have queued the attempt again.
+    /// The lock was lost; an earlier query may have queued the attempt again.
     pub(crate) fn lost(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         self.end_turn(attempt, now);
         Actions::withdraw(attempt)
     }
 
-    /// The call that was given the turn of this attempt does not want it.
-    ///
-    /// Its lock may have ended before that, and an earlier query may have queued the attempt again.
+    /// Its call does not want the turn. Its lock may have ended before, and an earlier query may have queued the
+    /// attempt again.
     pub(crate) fn returned(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let passed = self.passed(attempt, now);
         if passed.deliver.is_some() {
@@ -331,7 +315,7 @@ impl<C> Line<C> {
         Actions::give_back(attempt)
     }
 
-    /// The turn of the queue entry begins. The first waiting call of the same kind (`once` or not) gets it.
+    /// The turn begins; the first waiting call of the same kind (`once` or not) gets it.
     fn begin(&mut self, attempt: &Attempt, grant: &Grant, now: Moment) -> Actions<C> {
         let Some(entry) = self.entry.take_if(|entry| entry.is_of(attempt)) else {
             // Another answer has begun this turn already.
@@ -367,7 +351,7 @@ impl<C> Line<C> {
         Actions { deliver, withdraw, ..Actions::default() }
     }
 
-    /// Ends the turn of this attempt, and the next query is due. A later turn continues.
+    /// Ends the turn of this attempt, and no later turn; the next query is due.
     fn end_turn(&mut self, attempt: &Attempt, now: Moment) {
         let Some(turn) = self.turn.take_if(|turn| turn.entry.is_of(attempt)) else { return };
         self.keep_leftover(Some(turn.entry));
@@ -376,7 +360,6 @@ impl<C> Line<C> {
         }
     }
 
-    /// Withdraws the queue entry if no call waits any more.
     fn close(&mut self, mut actions: Actions<C>) -> Actions<C> {
         if let Some(entry) = self.entry.take_if(|_| self.waiting.is_empty()) {
             actions.withdraw.push(Arc::clone(&entry.attempt));
@@ -385,7 +368,6 @@ impl<C> Line<C> {
         actions
     }
 
-    /// Keeps an attempt that has ended while a query about it is under way.
     fn keep_leftover(&mut self, entry: Option<QueueEntry>) {
         self.leftovers.extend(entry.filter(|entry| entry.queries > 0));
     }
@@ -398,7 +380,7 @@ impl<C> Line<C> {
         self.leftovers.iter().any(|entry| entry.is_of(attempt))
     }
 
-    /// A query about the attempt was answered, or given up; says whether the attempt is a leftover.
+    /// A query was answered, or given up; returns whether its attempt is a leftover.
     pub(crate) fn query_ends(&mut self, attempt: &Attempt, is_answered: bool) -> bool {
         let is_leftover = self.is_leftover(attempt);
         let turn = self.turn.as_mut().map(|turn| &mut turn.entry);
@@ -412,7 +394,6 @@ impl<C> Line<C> {
         is_leftover
     }
 
-    /// The backend has answered: another holder has the lock, or this line. The time of its failures is over.
     fn was_reached(&mut self) {
         self.last_reply = LastReply::Busy;
         self.was_answered = true;

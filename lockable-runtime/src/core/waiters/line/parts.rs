@@ -11,17 +11,13 @@ use crate::core::process::clock::Moment;
 use crate::core::request_id::RequestId;
 use crate::core::types::options::Ttl;
 
-/// A turn is passed on within this time, so that other processes do not wait for longer.
+/// A turn is passed on no longer, because other processes wait.
 const LENGTH: Duration = Duration::from_millis(5);
 
-/// What is known of a lock that a line waits for.
 #[derive(Clone, Debug)]
 pub(crate) enum LastReply {
-    /// No answer has come yet.
     Nothing,
-    /// Another holder has it, or this line was granted it.
     Busy,
-    /// The last query brought no answer, or an error.
     Fault(Box<Fault>),
 }
 
@@ -30,17 +26,15 @@ pub(crate) enum LastReply {
 pub(crate) enum Behind {
     /// Another holder, or none. The line queries at once: the order of the queries is the order of the queue.
     Holder,
-    /// A try of another call of this process, which is waited for at most so long.
+    /// A try of another call of this process; the line waits for it at most this long.
     Try(Duration),
 }
 
-/// A call that waits.
 pub(crate) struct WaitingCall<C> {
-    /// Counts up in the order of arrival.
     pub(crate) number: u64,
     pub(crate) ttl: Ttl,
     pub(crate) is_fair: bool,
-    /// Whether it has the option `once`: the owner token under which it holds the lock says so.
+    /// The owner token under which it holds the lock says so.
     pub(crate) is_once: bool,
     pub(crate) identity: Option<RequestId>,
     pub(crate) label: &'static Label,
@@ -50,15 +44,11 @@ pub(crate) struct WaitingCall<C> {
 /// What the caller has to do after an event. Each waiting call gets a turn or an error, once, unless it leaves.
 #[must_use = "the line counts on its actions"]
 pub(crate) struct Actions<C> {
-    /// The turn of this call has come.
     pub(crate) deliver: Option<(C, Granted)>,
-    /// A query about this attempt is due at once.
     pub(crate) query: Option<Arc<Attempt>>,
     /// The backend is to forget these attempts, in the queue and as holders.
     pub(crate) withdraw: Vec<Arc<Attempt>>,
-    /// This attempt holds the lock, and no call wants it.
     pub(crate) release: Option<Arc<Attempt>>,
-    /// These calls end with an error.
     pub(crate) refuse: Option<(Fault, VecDeque<WaitingCall<C>>)>,
 }
 
@@ -83,30 +73,24 @@ impl<C> Default for Actions<C> {
     }
 }
 
-/// What a call is given with its turn.
 pub(crate) struct Granted {
     pub(crate) attempt: Arc<Attempt>,
     pub(crate) grant: Grant,
-    /// Whether it came from another holder of this process, and not from the queue.
     pub(crate) is_passed_on: bool,
 }
 
-/// The release of a turn.
 #[derive(Default)]
 pub(crate) struct TurnEnd {
-    /// The attempt that the release queues behind the others.
     pub(crate) next: Option<Arc<Attempt>>,
     /// Whether a query about the ended attempt may land behind the release.
     pub(super) may_land_late: bool,
     pub(crate) is_answered: bool,
-    /// The grant of `next`, from the same answer.
     pub(crate) grant: Option<Grant>,
 }
 
 /// An attempt that is in the backend's queue, or was, and its queries under way.
 pub(super) struct QueueEntry {
     pub(super) attempt: Arc<Attempt>,
-    /// How many queries about it are under way.
     pub(super) queries: u32,
     /// Whether a query was given up, which may reach the backend at any time.
     pub(super) is_unsure: bool,
@@ -121,7 +105,6 @@ impl QueueEntry {
         Self { attempt, queries: 0, is_unsure: false, is_woken: false, is_woken_again: false }
     }
 
-    /// A wake-up says that the lock is reserved for it; returns whether the line queries.
     pub(super) fn wake(&mut self) -> bool {
         self.is_woken_again |= self.is_woken;
         !mem::replace(&mut self.is_woken, true)
@@ -131,7 +114,6 @@ impl QueueEntry {
         self.attempt.owner == attempt.owner
     }
 
-    /// The first call that may have its turn.
     pub(super) fn first_of<'a, C>(
         &self,
         waiting: &'a VecDeque<WaitingCall<C>>,
@@ -140,8 +122,8 @@ impl QueueEntry {
         waiting.iter().enumerate().find(|(_, waiter)| waiter.is_once == is_once)
     }
 
-    /// Counts a query about it, for a lease that the first call can use. Turns begin and end under the same mutex,
-    /// so the end of a turn sees every query that may land behind its release.
+    /// Counts a query about it, for a lease that the first call can use. Turns begin and end under the same mutex, so
+    /// the end of a turn sees every query that may land behind its release.
     pub(super) fn query<C>(&mut self, waiting: &VecDeque<WaitingCall<C>>) -> Arc<Attempt> {
         if let Some((_, first)) = self.first_of(waiting).filter(|(_, it)| it.ttl > self.attempt.ttl)
         {
@@ -159,14 +141,11 @@ impl QueueEntry {
     }
 }
 
-/// An attempt that was granted, until its release was answered.
 pub(super) struct LineTurn {
     pub(super) entry: QueueEntry,
-    /// The number of the call that has it, or is about to receive it.
     pub(super) given_to: u64,
     is_fair: bool,
     began: Moment,
-    /// With the fencing token of the call that has it.
     grant: Grant,
     is_passed_on: bool,
 }
@@ -182,19 +161,18 @@ impl LineTurn {
         Self { entry, given_to, is_fair, began: now, grant: grant.clone(), is_passed_on: false }
     }
 
-    /// Whether this grant, which is another attempt's, ends this turn: it is of the same permit, or of the one lock.
+    /// Whether this grant of another attempt ends this turn: it is of the same permit, or of the one lock.
     pub(super) fn is_over_by(&self, grant: &Grant) -> bool {
         self.grant.permit() == grant.permit()
     }
 
     /// There is another grant to the attempt. It repeats the first, unless it is of another permit: while a slot moves
-    /// key by key, a request may take one permit while a release hands off another. Which of the two is the newer one is
-    /// not known here; both are given back at the end of the turn.
+    /// key by key, a request may take one permit while a release hands off another. Which one is newer is not known
+    /// here; both are given back at the end of the turn.
     pub(super) fn repeated(&mut self, grant: &Grant) {
         self.entry.is_unsure |= self.grant.permit() != grant.permit();
     }
 
-    /// Passes it to the first of these calls, without a query to the backend, if it may be.
     pub(super) fn pass<C>(
         &mut self,
         waiting: &mut VecDeque<WaitingCall<C>>,
@@ -213,7 +191,6 @@ impl LineTurn {
         Some((next.answer, self.granted()))
     }
 
-    /// What the call that has it is given.
     pub(super) fn granted(&self) -> Granted {
         let (attempt, grant) = (Arc::clone(&self.entry.attempt), self.grant.clone());
         Granted { attempt, grant, is_passed_on: self.is_passed_on }

@@ -1,5 +1,3 @@
-//! Who is in the table, what a newcomer does then, and that nothing stays there.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +20,6 @@ impl Table {
         self.enter(&KEY, wait, tokio_time())
     }
 
-    /// A call asks, and holds the lock from now on.
     fn holds(&self, key: &LockKey) -> (EntryId, Lease) {
         let (lease, at) = (lease(key), self.enter(key, Wait::Never, tokio_time()).1);
         let held = HeldEntry { number: at.number, lease: lease.clone(), schedule: None };
@@ -89,8 +86,7 @@ fn a_lost_or_released_lock_is_not_busy() {
     assert_eq!(table.enters(Wait::Never).0, Admission::Tries);
 }
 
-/// Goal: two locks whose hashes are the same are two locks.
-/// Method: a lease is put where those of another key are.
+/// Goal: two locks whose hashes are the same are two locks. Method: a lease is put where those of another key are.
 #[test]
 fn another_lock_of_the_same_hash_is_not_busy() {
     let table = Table::default();
@@ -103,7 +99,6 @@ fn another_lock_of_the_same_hash_is_not_busy() {
     assert!(table.leases(&KEY).is_empty());
 }
 
-/// The calls of a locker that wait ask nothing themselves where another one is there.
 #[test]
 fn a_call_that_waits_joins_the_others() {
     let table = Table::default();

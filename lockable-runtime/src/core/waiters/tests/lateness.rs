@@ -1,5 +1,3 @@
-//! Queries that are slow, withdrawals that fail, and what they leave behind.
-
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
@@ -11,7 +9,6 @@ fn slow_waiters() -> (Arc<Slow>, Arc<Lines>) {
     (Arc::clone(&slow), waiters_on(&slow))
 }
 
-/// Those of another process on the same store.
 fn waiters_on(slow: &Arc<Slow>) -> Arc<Lines> {
     let context = link_to(slow);
     Lines::new(Arc::clone(&context), Releaser::new(context), Origin::draw().unwrap())
@@ -103,7 +100,7 @@ async fn a_withdrawal_is_open_work_until_its_answer() {
     assert_eq!(releaser.open_work(), 0);
 }
 
-/// A withdrawal without an answer may have left a place: a grant to it is released by the background.
+/// A withdrawal without an answer may have left an entry: a grant to it is released by the background.
 #[tokio::test(start_paused = true)]
 async fn a_failed_withdrawal_is_followed_by_releases() {
     let (slow, waiters) = slow_waiters();
@@ -121,7 +118,7 @@ async fn a_failed_withdrawal_is_followed_by_releases() {
     assert!(slow.releases.load(Relaxed) > 0);
 }
 
-/// The subscription is a new one, so a message may have been lost: the line queries at once.
+/// A message may have been lost before the subscription.
 #[tokio::test(start_paused = true)]
 async fn every_line_asks_after_a_new_subscription() {
     use crate::core::backend::Events;
@@ -138,8 +135,8 @@ async fn every_line_asks_after_a_new_subscription() {
     assert!(is_pending(call.as_mut()));
 }
 
-/// Goal: a server that answers nothing does not keep the other locks from being asked for until its answers are given up.
-/// Method: more locks than may be asked for at a time, and not one answer.
+/// Goal: a server that answers nothing stops no query for other locks until its answers are given up. Method: more
+/// locks than may be queried at a time, and not one answer.
 #[tokio::test(start_paused = true)]
 async fn queries_without_an_answer_in_time_let_others_be_asked() {
     const LOCKS: usize = 300;

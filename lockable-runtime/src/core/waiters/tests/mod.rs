@@ -1,4 +1,4 @@
-//! What becomes of the turns that calls are given, on a store in memory and in paused time.
+//! The turns of calls, on a store in memory and in paused time.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -15,7 +15,6 @@ mod lateness;
 static KEY: LockKey = LockKey::from_static("k");
 static LINE: LineKey = LineKey::Lock(LockKey::from_static("k"));
 
-/// The entry of a call that waits, as if another holder had the lock.
 fn entry(waiters: &Arc<Lines>) -> Entry {
     entry_in(waiters, &KEY)
 }
@@ -36,7 +35,8 @@ fn waiters() -> Arc<Lines> {
     Lines::new(Arc::clone(&context), Releaser::new(context), Origin::draw().unwrap())
 }
 
-/// The next call waits for its turn, but not for ever. Calls are fair, so that no turn is passed on, unless they say so.
+/// The next call waits for its turn, but not for ever. Calls are fair, so that no turn is passed on, unless they say
+/// so.
 async fn turn(waiters: &Arc<Lines>) -> Turn {
     turn_of(waiters, true).await
 }
@@ -64,7 +64,6 @@ fn token(turn: &Turn) -> u64 {
     turn.granted.grant.fencing_token().into()
 }
 
-/// Until everything that is due now was done.
 async fn settle() {
     timer_on(&tokio::runtime::Handle::current(), Duration::from_millis(1)).await;
 }
@@ -78,7 +77,6 @@ async fn a_released_turn_leaves_nothing() {
     assert!(!is_held(&waiters).await && !has_line(&waiters));
 }
 
-/// Its grant comes with the answer to the release: the line sends no query.
 #[tokio::test(start_paused = true)]
 async fn a_release_serves_the_next_call_at_once() {
     const RESERVED: u64 = 17;
@@ -97,7 +95,7 @@ async fn a_release_serves_the_next_call_at_once() {
     assert_eq!(token(&third) - token_of_first, 2 * RESERVED, "a query was asked in vain");
 }
 
-/// So at its limit such a call says that the lock is busy, although it has asked nothing itself.
+/// So at its limit such a call is busy, although it has sent no request itself.
 #[tokio::test(start_paused = true)]
 async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
     let waiters = waiters();
@@ -111,7 +109,6 @@ async fn calls_behind_a_try_hear_that_the_lock_is_busy() {
     assert!(matches!(waiters.last_reply(&LINE), LastReply::Busy));
 }
 
-/// The grant is published, and the call had subscribed before it asked.
 #[tokio::test(start_paused = true)]
 async fn a_call_hears_of_the_first_grant_at_once() {
     let waiters = waiters();

@@ -12,8 +12,7 @@ use crate::redis::wire::session::Session;
 /// A difference that people see when they compare logs.
 const NOTED: Duration = Duration::from_secs(1);
 
-/// A difference between two masters that shortens leases, or makes fencing tokens repeat, where a slot gets another
-/// master.
+/// A difference between two primaries that shortens leases, or makes fencing tokens repeat, once a slot moves.
 const APART: Duration = Duration::from_millis(100);
 
 pub(super) async fn compare(
@@ -31,7 +30,6 @@ pub(super) async fn compare(
     Ok(clock)
 }
 
-/// The finding of servers whose clocks differ from each other.
 pub(super) fn apart<'a>(clocks: impl Iterator<Item = &'a Clock> + Clone) -> Option<Finding> {
     let ahead = clocks.clone().map(|clock| clock.least).max()?;
     let behind = clocks.map(|clock| clock.most).min()?;
@@ -51,7 +49,6 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
     }
 
-    /// What a server answers at that time of its own.
     fn time(theirs: u64) -> Value {
         let part = |number: u64| Value::BulkString(number.to_string().into_bytes());
         Value::Array(vec![part(theirs / 1_000), part(theirs % 1_000 * 1_000)])
@@ -73,7 +70,6 @@ mod tests {
         assert!(Clock::of(&Value::Nil, at(1), at(1)).is_none());
     }
 
-    /// Goal: slow answers are no difference between clocks.
     #[test]
     fn clocks_differ_by_what_no_round_trip_explains() {
         let clock =

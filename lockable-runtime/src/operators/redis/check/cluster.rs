@@ -18,12 +18,11 @@ use crate::redis::connect::opener::Opener;
 use crate::redis::connect::shards::Shard;
 use crate::redis::wire::server::Clock;
 
-/// How many nodes are asked at a time.
 const AT_ONCE: usize = 8;
 
 /// Examines every master as a server is examined alone, and connects to every replica.
 ///
-/// See "What does the check examine in a cluster?" in DESIGN.md.
+/// See "What does the check examine at Sentinels and in a cluster?" in DESIGN.md.
 pub(super) async fn check(opener: &Opener, aim: &Aim, seeds: &[Endpoint]) -> Report {
     let mut report = Report::new(&opener.server);
     let ask = |endpoint: Endpoint| {
@@ -45,7 +44,6 @@ fn of_node(opener: &Opener, endpoint: &Endpoint, slot: Slot) -> Opener {
     opener.of_node(&Arc::new(Node::new(endpoint.clone(), slot)))
 }
 
-/// What was found about a master.
 struct Examined {
     endpoint: Endpoint,
     report: Report,
@@ -63,7 +61,7 @@ fn master(opener: &Opener, aim: &Aim, shard: &Shard) -> impl Future<Output = Exa
     }
 }
 
-/// Each has to be reached when it is promoted.
+/// Each is connected to, because it may be promoted.
 fn replicas(opener: &Opener, shard: &Shard) -> Vec<impl Future<Output = Option<Finding>> + use<>> {
     let reached = |endpoint: &Endpoint| {
         let opener = of_node(opener, endpoint, first(shard));
@@ -80,7 +78,6 @@ fn first(shard: &Shard) -> Slot {
     shard.slots().next().unwrap_or_default()
 }
 
-/// What all masters together are.
 fn summarize(masters: Vec<Examined>, report: &mut Report) {
     let names: BTreeSet<_> = masters.iter().filter_map(|one| one.report.server()).collect();
     let names: Vec<_> = names.into_iter().collect();
@@ -92,7 +89,6 @@ fn summarize(masters: Vec<Examined>, report: &mut Report) {
     }
 }
 
-/// The outputs of all futures, in their order.
 pub(super) async fn each<F>(futures: Vec<F>) -> Vec<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,

@@ -1,5 +1,4 @@
-//! The check's run of all steps on a lock of its own: from acquiring to a grant that is handed off and
-//! received.
+//! The check's run of all steps on its own lock: from acquiring to a grant that is handed off and received.
 
 use std::slice;
 
@@ -38,12 +37,10 @@ pub(super) async fn run(
     Ok(findings)
 }
 
-/// Every verb and every script that is run where wake-ups are published so.
 fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
     probe::steps(probe, || more(probe, channels))
 }
 
-/// What only a check does.
 fn more(probe: &Probe, channels: Channels) -> Vec<Step> {
     let Probe { key, tried, origin, names, .. } = probe;
     let one = attempt(key, *origin, 1);
@@ -67,7 +64,6 @@ fn more(probe: &Probe, channels: Channels) -> Vec<Step> {
     more
 }
 
-/// A permit that is taken and given back.
 fn permits(Probe { key, origin, prefix, names, .. }: &Probe) -> Vec<Step> {
     let Ok(permits_key) = PermitsKey::of(key, prefix.len()) else { return Vec::new() };
     let local_permit = LocalPermit { permits_key, number: LocalNumber::OneOf(1), permits: 2 };
@@ -102,7 +98,6 @@ mod tests {
         }
     }
 
-    /// Goal: no command of a cluster's is about keys of another slot than the probe's.
     #[test]
     fn every_step_in_a_cluster_is_about_one_slot() {
         let names = Names::uncached(Namespace::default(), Channels::Sharded);

@@ -1,5 +1,3 @@
-//! The examination of one server, alone or among others.
-
 use super::clock;
 use super::rights::Missing;
 use super::session::{connect, target};
@@ -18,15 +16,13 @@ use crate::redis::wire::server::{self, Clock, Mode};
 use crate::redis::wire::session::{Handshake, Session};
 use crate::redis::wire::settings;
 
-/// What is to be done with which locks.
 #[derive(Clone)]
 pub(super) struct Aim {
     pub(super) prefix: String,
     pub(super) role: Role,
 }
 
-/// Everything about a server, as far as it answers; with its clock, where that was read. The shard is what it is the
-/// master of in a cluster, and its replicas.
+/// Examines a server as far as it replies, and its clock. `shard` is what it is the master of in a cluster.
 pub(super) async fn examine(
     opener: &Opener,
     aim: &Aim,

@@ -12,15 +12,13 @@ use crate::redis::topology::votes::Vote;
 
 /// What all of them said.
 ///
-/// See "What does the check examine at Sentinels?" in DESIGN.md.
+/// See "What does the check examine at Sentinels and in a cluster?" in DESIGN.md.
 pub(super) struct Group {
-    /// The name that they have for the primary.
     primary: String,
     said: Vec<Said>,
 }
 
 impl Group {
-    /// Asks them as the nodes of a cluster are asked.
     pub(super) async fn of(all: &Arc<Sentinels>) -> Self {
         let examine = |sentinel| examine(sentinel, Arc::clone(all));
         let said = each(all.each.iter().cloned().map(examine).collect()).await;
@@ -37,7 +35,7 @@ impl Group {
         findings
     }
 
-    /// What is wrong at one of them is an error where no other Sentinel helps.
+    /// A flaw of one is an error if no other Sentinel helps.
     fn of_one(&self, said: &Said) -> impl Iterator<Item = Finding> {
         let severity = if self.names_primary() { Severity::Warning } else { Severity::Error };
         let vote = match &said.vote {
@@ -68,7 +66,6 @@ impl Group {
         (by_place.len() > 1).then_some(finding)
     }
 
-    /// No Sentinel names the primary.
     fn nameless(&self) -> Finding {
         let unknown: Vec<_> = self.said.iter().filter_map(|one| one.vote.watched()).collect();
         if unknown.is_empty() {

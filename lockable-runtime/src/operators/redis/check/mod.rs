@@ -1,5 +1,4 @@
-//! The check of servers: everything that locks do is done once, with a lock of the check's own, and
-//! what they depend on is read.
+//! The check of servers: does everything that locks do once, with its own lock, and reads what they depend on.
 
 use std::sync::Arc;
 
@@ -23,8 +22,7 @@ mod sentinel;
 mod session;
 mod subscription;
 
-/// Checks a server on connections of the check's own, until it gives no answer, and the Sentinels that name it; or
-/// every node of a cluster.
+/// Checks a server and the Sentinels that name it, or every node of a cluster, on its own connections.
 pub(super) async fn check(topology: Arc<Topology>, prefix: String, role: Role) -> Report {
     let opener = topology.opener.afresh();
     let opener = if role == Role::Reader { opener.for_reading() } else { opener };
@@ -52,7 +50,6 @@ async fn check_one(opener: &Opener, aim: &Aim, group: Option<Group>) -> Report {
     report
 }
 
-/// The report where the check itself ended midway.
 pub(super) fn unchecked(server: &str) -> Report {
     let mut report = Report::new(server);
     let message = fault::runtime_ended(server).message;

@@ -1,5 +1,5 @@
-//! What is between this machine and the server: locks need one that leads to the same server always,
-//! and that breaks when it leads to another.
+//! A proxy between this machine and the server: locks need one that always leads to the same server, and whose
+//! connections break when it leads to another.
 //!
 //! See "How does the check detect a proxy?" in DESIGN.md.
 
@@ -13,7 +13,6 @@ use crate::findings::{Code, Finding, Severity};
 use crate::redis::wire::server::field;
 use crate::redis::wire::session::Session;
 
-/// Compares two connections, as far as the user may read what the server knows of them.
 pub(super) async fn check(session: &Session<'_>) -> Result<Option<Finding>, Finding> {
     let end = FarEnd::of(session).await?;
     let other = connect(session.opener, session.target.clone()).await?;
@@ -22,7 +21,6 @@ pub(super) async fn check(session: &Session<'_>) -> Result<Option<Finding>, Find
     Ok(apart(&end, &other).or_else(|| translated(&ours, &end)))
 }
 
-/// What the server says of its end of a connection.
 #[derive(Debug, Default)]
 struct FarEnd {
     /// The address that it was opened to, in the server's words.
@@ -64,7 +62,7 @@ fn apart(one: &FarEnd, other: &FarEnd) -> Option<Finding> {
     is_shared.then(|| Finding::new(Severity::Warning, Code::Proxy, message))
 }
 
-/// The addresses of the URL's host; none where they are not known in time, and for a unix socket.
+/// The addresses of the URL's host; none for a unix socket, or if the name does not resolve in time.
 async fn addresses(session: &Session<'_>) -> Vec<SocketAddr> {
     let (ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }) =
         session.target.info().addr()

@@ -21,9 +21,8 @@ use crate::redis::wire::flaw::{failed, lacking};
 use crate::redis::wire::probe::Probe;
 use crate::redis::wire::session::Session;
 
-/// How each command is tried, with a word in capitals for a key or a channel.
-///
-/// Each kind of key is read and written, because a rule may allow the one without the other.
+/// How each command is tried; a word in capitals is a key or a channel. Each kind of key is read and written, because a
+/// rule may allow only one of them.
 const TRIED: [&str; 26] = [
     "time",
     // A script that does nothing, and one that no server has: the dry run has those of the verbs.
@@ -56,11 +55,10 @@ const TRIED: [&str; 26] = [
     "client|tracking OFF",
 ];
 
-/// Lists how each command is tried that looking at locks needs, with a word in capitals for a key.
+/// As [`TRIED`], for looking at locks.
 const LOOKED: [&str; 6] =
     ["scan 0", "getrange LOCK 0 -1", "llen QUEUE", "lrange QUEUE 0 -1", "dbsize", "client|list"];
 
-/// What is tried in that role.
 fn tried(channels: Channels, role: Role) -> Vec<&'static str> {
     match role {
         Role::App => of_app(channels).collect(),
@@ -69,9 +67,7 @@ fn tried(channels: Channels, role: Role) -> Vec<&'static str> {
     }
 }
 
-/// What differs between a server and a node of a cluster.
 struct ServerKind {
-    /// What an app tries besides.
     app: &'static [&'static str],
     /// What a reader may do besides, and an app may too.
     reader: &'static [&'static str],
@@ -79,8 +75,8 @@ struct ServerKind {
     wake_ups: &'static [&'static str],
 }
 
-/// Permits need `mget` and `exists`; on a server so do locks that are freed together, and fence counters that are seeded
-/// together `mget` and `copy`. A cluster frees the locks of a batch one by one.
+/// Permits need `mget` and `exists`. So do locks that a server frees together; fence counters that it seeds together
+/// need `mget` and `copy`. A cluster frees the locks of a batch one by one.
 fn kind(channels: Channels) -> ServerKind {
     match channels {
         Channels::Plain => ServerKind {
@@ -111,7 +107,6 @@ fn kind(channels: Channels) -> ServerKind {
     }
 }
 
-/// What follows where no wake-up arrives.
 const POLLS: (Severity, &str) = (
     Severity::Warning,
     "waiting calls poll about once a second, so that a busy lock serves few of them",
@@ -124,14 +119,12 @@ fn of_app(channels: Channels) -> impl Iterator<Item = &'static str> {
 /// What only lockers try that wait for replicas.
 const WAITED: &str = "wait 0 1";
 
-/// The ACL rules that a user lacks.
 pub(super) struct Missing {
     rules: BTreeSet<String>,
-    /// The rules of names of which nothing is known, because no command with such a name is allowed.
+    /// The rules of names about which nothing is known: no command with such a name is allowed.
     unproven: BTreeSet<String>,
     channels: Channels,
     role: Role,
-    /// Whether the server publishes no wake-ups.
     is_mute: bool,
 }
 
@@ -209,12 +202,11 @@ impl Missing {
         Ok(Some(found))
     }
 
-    /// Adds the right whose lack made a command of the subscription fail.
     pub(super) fn add_of_subscription(&mut self, probe: &Probe, command: &str, error: &RedisError) {
         self.rules.insert(self.rule(probe, &format!("{command} CHANNEL"), error));
     }
 
-    /// The rule that would allow it; a reader needs to read alone.
+    /// The rule that would allow it; a reader only needs to read.
     fn rule(&self, probe: &Probe, tried: &str, error: &RedisError) -> String {
         self.of_role(rule(probe, tried, error))
     }
@@ -224,17 +216,16 @@ impl Missing {
         if self.role == Role::Reader && is_key { format!("%R{rule}") } else { rule }
     }
 
-    /// Whether one of these, which is a finding already, is why an operation failed.
+    /// Whether a missing right, already a finding, is why an operation failed.
     pub(super) fn explain(&self, error: &RedisError) -> bool {
         fault::is_missing_right(error) && !self.rules.is_empty()
     }
 
-    /// Whether one of these, which is a finding already, keeps wake-ups from arriving.
+    /// Whether a missing right, already a finding, keeps wake-ups from arriving.
     pub(super) fn explains_silence(&self) -> bool {
         self.is_mute || self.rules.iter().any(|rule| self.is_of_wake_ups(rule))
     }
 
-    /// Whether wake-ups need this right, and nothing else does.
     fn is_of_wake_ups(&self, rule: &str) -> bool {
         kind(self.channels).wake_ups.contains(&rule) || rule.starts_with('&')
     }
@@ -249,7 +240,6 @@ impl Missing {
         findings.map(|one| one.granting_besides(&unproven.join(" "))).collect()
     }
 
-    /// What does not work without that right.
     fn effect(&self, rule: &str) -> (Severity, &'static str) {
         let is_of_look = LOOKED.iter().any(|tried| rule.strip_prefix('+') == Some(name(tried)));
         if is_of_look || self.role == Role::Reader {
@@ -283,7 +273,6 @@ impl Missing {
     }
 }
 
-/// What someone who looks at locks does not see.
 fn of_look(rule: &str) -> (Severity, &'static str) {
     match rule {
         "+scan" => (Severity::Error, "no locks can be listed"),
@@ -332,19 +321,17 @@ fn command(probe: &Probe, tried: &str, opener: &Opener) -> Cmd {
     command
 }
 
-/// A channel as those on which holders are asked to stop.
+/// The shape of the channels on which holders are asked to stop.
 pub(super) fn revocations(namespace: &Namespace, origin: Origin) -> String {
     format!("{namespace}:revoke:{origin}")
 }
 
-/// The rule that would allow it. Only the server's words say whether it forbids the command, the key
-/// or the channel.
+/// The rule that would allow it. Only the server's words say what it forbids: the command, the key or the channel.
 fn rule(probe: &Probe, tried: &str, error: &RedisError) -> String {
     let of_names = names(probe, tried).filter(|_| !fault::forbids_command(error));
     of_names.unwrap_or_else(|| format!("+{}", name(tried)))
 }
 
-/// The rule of the names of the kind that the command is about.
 fn names(probe: &Probe, tried: &str) -> Option<String> {
     Some(match tried.split(' ').nth(1)? {
         "LOCK" => format!("~{}*", probe.prefix),
@@ -360,7 +347,6 @@ fn is_forbidden(error: &RedisError) -> bool {
     fault::is_missing_right(error) && fault::forbids_command(error)
 }
 
-/// Reports what wake-ups need and the server does not have, or not now.
 pub(super) fn unnotified(channels: Channels, what: &str, cause: &str) -> Finding {
     let code = match channels {
         Channels::Plain => Code::GrantNotReceived,
@@ -372,7 +358,7 @@ pub(super) fn unnotified(channels: Channels, what: &str, cause: &str) -> Finding
     Finding::new(Severity::Warning, code, message)
 }
 
-/// As [`unnotified`], but of one server that does not have the commands of wake-ups.
+/// As [`unnotified`], of a server without the commands of wake-ups.
 pub(super) fn no_wake_ups(what: &str, cause: &str) -> Finding {
     let finding = unnotified(Channels::Plain, what, cause);
     finding.advise("use a server that has `PUBLISH` and `PUBSUB NUMSUB`, also in scripts")
@@ -400,7 +386,6 @@ mod tests {
         assert_eq!(of_node, least_of_nodes().map(str::to_owned).collect());
     }
 
-    /// Of the operators' lines, those that an application needs too are tried there.
     #[test]
     fn every_right_to_look_is_tried() {
         let keys = ["%R~disLock:*", "%R~lockable:*"].map(str::to_owned);

@@ -15,14 +15,11 @@ use crate::redis::connect::shards::Shard;
 use crate::redis::wire::server::Mode;
 use crate::redis::wire::{self, command};
 
-/// What one of them said.
 pub(super) struct Seed {
     pub(super) endpoint: Endpoint,
-    /// The error is the reason for no answer.
     pub(super) shards: Result<Vec<Shard>, Finding>,
 }
 
-/// The opener is of that node.
 pub(super) async fn slots(opener: &Opener, endpoint: &Endpoint) -> Result<Vec<Shard>, Finding> {
     let session = open(opener).await?;
     let mut pipeline = Pipeline::new();
@@ -36,7 +33,7 @@ pub(super) async fn slots(opener: &Opener, endpoint: &Endpoint) -> Result<Vec<Sh
     Ok(wire::slots::read(reply, endpoint, &session.target)?)
 }
 
-/// The cluster as most of those have it that know masters of the most slots.
+/// The cluster by the most frequent reply among those with the most slots covered.
 pub(super) fn of_most(seeds: &[Seed]) -> Option<&[Shard]> {
     let known = seeds.iter().filter_map(|seed| seed.shards.as_deref().ok());
     let agreeing = |shards| known.clone().filter(|other| masters(other) == masters(shards)).count();
@@ -48,7 +45,6 @@ fn masters(shards: &[Shard]) -> BTreeMap<&Endpoint, &[RangeInclusive<u16>]> {
     shards.iter().map(|shard| (&shard.master, &shard.ranges[..])).collect()
 }
 
-/// What the seeds, and what most of them say, have for findings.
 pub(super) fn findings(seeds: &[Seed], shards: Option<&[Shard]>) -> Vec<Finding> {
     let mut findings: Vec<_> = seeds.iter().filter_map(|seed| silent(seed, shards)).collect();
     findings.extend(of_others(seeds, shards));
@@ -59,7 +55,7 @@ pub(super) fn findings(seeds: &[Seed], shards: Option<&[Shard]>) -> Vec<Finding>
     findings
 }
 
-/// One that gives no answer is an error where no other one does.
+/// A silent seed is an error if all are silent.
 fn silent(seed: &Seed, shards: Option<&[Shard]>) -> Option<Finding> {
     let reason = seed.shards.as_ref().err()?.clone();
     let reason = match reason.code() {
@@ -74,7 +70,6 @@ fn silent(seed: &Seed, shards: Option<&[Shard]>) -> Option<Finding> {
     Some(reason.graded(severity).at(&seed.endpoint.to_string()))
 }
 
-/// Seeds that know none of the nodes that the others know.
 fn of_others(seeds: &[Seed], shards: Option<&[Shard]>) -> Option<Finding> {
     let known = endpoints(shards?);
     let is_other = |seed: &&Seed| {
@@ -200,7 +195,6 @@ mod tests {
         assert_eq!(found(&[seed("a:1", cluster(TWO)), seed("c:1", cluster(TURNED))]), []);
     }
 
-    /// Lists the nodes of `TWO` after a failover.
     const TURNED: &[&[&str]] = &[&["10.0.0.2:2", "10.0.0.1:1"], &["10.0.0.1:2", "10.0.0.2:1"]];
 
     #[test]

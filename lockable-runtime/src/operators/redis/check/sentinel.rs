@@ -13,17 +13,13 @@ use crate::redis::topology::votes::Vote;
 use crate::redis::topology::watch::CHANNEL;
 use crate::redis::wire::flaw::Flaw;
 
-/// Everything that one of them said.
 pub(super) struct Said {
-    /// `host:port`.
     pub(super) name: String,
-    /// The reason for none is a finding that is worse where no other Sentinel has a vote.
+    /// The reason for no vote is a finding, which is worse if no other Sentinel has a vote.
     pub(super) vote: Vote<Flaw>,
-    /// What is wrong besides.
     pub(super) besides: Option<Finding>,
 }
 
-/// Asks one of them all.
 pub(super) async fn examine(sentinel: Sentinel, all: Arc<Sentinels>) -> Said {
     let vote = sentinel.clone().vote(all.primary.clone(), all.timers.clone(), all.limit).await;
     // Where a right is missing, others may be too.
@@ -65,7 +61,6 @@ async fn in_time<F: Future>(all: &Sentinels, future: F) -> Option<F::Output> {
     within(|| timer_on(&all.timers, all.limit), future).await
 }
 
-/// The rule that would allow it.
 fn rule(error: &RedisError, command: &str) -> String {
     if fault::forbids_command(error) { format!("+{command}") } else { format!("&{CHANNEL}") }
 }

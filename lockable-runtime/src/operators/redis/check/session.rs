@@ -1,12 +1,9 @@
-//! Connections of the check's own.
-
 use crate::core::backend::Fault;
 use crate::core::types::error::LockErrorKind;
 use crate::findings::{Code, Finding, Severity};
 use crate::redis::connect::opener::{Opener, Target};
 use crate::redis::wire::session::Session;
 
-/// Finds where a connection leads that is opened now.
 pub(super) async fn target(opener: &Opener) -> Result<Target, Finding> {
     let error = |code, Fault { message, advice, .. }| {
         Finding::new(Severity::Error, code, message).advise(*advice)
@@ -22,7 +19,6 @@ pub(super) async fn connect(opener: &Opener, target: Target) -> Result<Session<'
     Ok(Session::connect(opener, target, false, opener.command_deadline).await?)
 }
 
-/// As [`connect`], but finds the target itself, for a caller to which only the connection matters.
 pub(super) async fn open(opener: &Opener) -> Result<Session<'_>, Finding> {
     connect(opener, target(opener).await?).await
 }

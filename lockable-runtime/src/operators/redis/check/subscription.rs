@@ -15,7 +15,6 @@ use crate::redis::pubsub::subscription;
 use crate::redis::wire::probe::Probe;
 use crate::redis::wire::session::Session;
 
-/// A subscription to the wake-ups of the probe.
 pub(super) struct ProbeSubscription {
     /// Ends when it is dropped.
     _subscription: PushSubscription,
@@ -23,7 +22,7 @@ pub(super) struct ProbeSubscription {
 }
 
 impl ProbeSubscription {
-    /// Subscribes as a locker does whose calls wait, and checks that the subscription lives.
+    /// Subscribes as waiting calls do, and checks that the subscription lives.
     pub(super) async fn open(
         session: &Session<'_>,
         probe: &Probe,
@@ -74,7 +73,6 @@ impl ProbeSubscription {
         is_subscribed.then_some(Self { _subscription: subscription, messages })
     }
 
-    /// Waits for the wake-up that the release has published.
     pub(super) async fn receive(mut self, session: &Session<'_>, probe: &Probe) -> Option<Finding> {
         let limit = session.opener.command_deadline;
         let text = session.opener.within(limit, self.messages.recv()).await.flatten();
@@ -84,8 +82,7 @@ impl ProbeSubscription {
     }
 }
 
-/// Subscribes as a locker does whose holders may be asked to stop, by plain channels. Only a missing right is a finding: no lock
-/// depends on it.
+/// Subscribes as holders do that may be asked to stop. Only a missing right is a finding: no lock depends on it.
 async fn hear_revocations(session: &Session<'_>, probe: &Probe, missing: &mut Missing) {
     let channel = revocations(&probe.namespace, probe.origin);
     let subscribing = subscription::Subscription::open(&session.target.client, channel);

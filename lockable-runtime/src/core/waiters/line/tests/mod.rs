@@ -1,4 +1,4 @@
-//! What a line asks for, event by event, without a server and without a clock.
+//! The actions of a line, event by event, without a server and without a clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,14 +25,12 @@ fn case() -> Case {
     Case { line: Line::default(), now: Moment::from_nanos(1_000_000_000) }
 }
 
-/// Makes an attempt whose first request was sent.
 fn sent() -> Arc<Attempt> {
     let attempt = Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT);
     attempt.mark_sent(Moment::from_nanos(1_000_000_000));
     Arc::new(attempt)
 }
 
-/// Makes an attempt of a call with `once` whose first request was sent.
 fn sent_once() -> Arc<Attempt> {
     let owner = OwnerToken::draw(None).unwrap().of_once();
     let attempt = Attempt::owned(LockKey::from_static("k"), Ttl::DEFAULT, owner);
@@ -40,7 +38,6 @@ fn sent_once() -> Arc<Attempt> {
     Arc::new(attempt)
 }
 
-/// How long a try is waited for.
 const DEADLINE: Duration = Duration::from_secs(1);
 
 const BUSY: Enqueued = Enqueued::Queued(Remaining::Unknown);
@@ -55,7 +52,6 @@ impl Case {
         self.joins_as(number, name, false);
     }
 
-    /// A call joins that needs a lease of this many seconds.
     fn joins_for(&mut self, number: u64, name: &'static str, seconds: u64) {
         let ttl = Ttl::new("expire", Duration::from_secs(seconds)).unwrap();
         let waiter = WaitingCall { ttl, ..waiter(number, name, false) };
@@ -67,25 +63,22 @@ impl Case {
         self.line.joined(waiter, LastReply::Nothing, Behind::Holder, self.now);
     }
 
-    /// A call with `once` joins.
     fn joins_once(&mut self, number: u64, name: &'static str) {
         let waiter = WaitingCall { is_once: true, ..waiter(number, name, false) };
         self.line.joined(waiter, LastReply::Nothing, Behind::Holder, self.now);
     }
 
-    /// A call joins that has tried, and found another holder.
     fn joins_after_try(&mut self, number: u64, name: &'static str) {
         let waiter = waiter(number, name, false);
         self.line.joined(waiter, LastReply::Busy, Behind::Holder, self.now);
     }
 
-    /// A call joins that waits for a try of another one.
     fn joins_behind_try(&mut self, number: u64, name: &'static str) {
         let waiter = waiter(number, name, false);
         self.line.joined(waiter, LastReply::Nothing, Behind::Try(DEADLINE), self.now);
     }
 
-    /// The line queries about this attempt, or about the one that is queued.
+    /// Queries about this attempt, or about the one that is queued.
     fn queries(&mut self, new: &Arc<Attempt>) -> Arc<Attempt> {
         self.line.due = None;
         self.line.came_due(|_| Arc::clone(new)).unwrap()
@@ -95,7 +88,6 @@ impl Case {
         Grant::answered(attempt, Reserved::turn(100), self.now)
     }
 
-    /// The line is woken, asks, and is granted the lock.
     fn granted(&mut self, attempt: &Arc<Attempt>) -> Actions<&'static str> {
         let asked = self.line.woken(&attempt.owner).query.unwrap();
         assert!(asked.owner == attempt.owner);
@@ -103,7 +95,6 @@ impl Case {
         self.answered(&asked, &Enqueued::Granted(grant))
     }
 
-    /// The line asks, and is granted the lock by this grant.
     fn granted_as(&mut self, attempt: &Arc<Attempt>, grant: Grant) -> Actions<&'static str> {
         drop(self.queries(attempt));
         self.answered(attempt, &Enqueued::Granted(grant))
@@ -113,7 +104,6 @@ impl Case {
         self.line.answered(attempt, answer, self.now)
     }
 
-    /// A first call waits, and its place is granted after its query was answered.
     fn given(&mut self) -> Arc<Attempt> {
         self.joins(0, "first");
         let attempt = self.queries(&sent());
@@ -127,7 +117,6 @@ impl Case {
         self.line.due.take().map(|due| due.since(self.now))
     }
 
-    /// The release begins, with this attempt to queue, where a call waits.
     fn releasing(&mut self, attempt: &Attempt, next: &Arc<Attempt>) -> TurnEnd {
         let turn_end =
             self.line.releasing(attempt, Some(|_: &WaitingCall<_>| Arc::clone(next)), self.now);
@@ -163,7 +152,6 @@ fn releases(actions: &Actions<&'static str>, attempt: &Arc<Attempt>) -> bool {
         && actions.deliver.is_none()
 }
 
-/// Releases the attempt, and withdraws it.
 fn gives_back(mut actions: Actions<&'static str>, attempt: &Arc<Attempt>) -> bool {
     let withdrawn = mem::take(&mut actions.withdraw);
     matches!(&*withdrawn, [one] if Arc::ptr_eq(one, attempt)) && releases(&actions, attempt)

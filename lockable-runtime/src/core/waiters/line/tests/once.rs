@@ -1,4 +1,4 @@
-//! Calls with `once`: how they hear that their run is done, and whose owner token says what.
+//! Calls with `once`: when they are done, and what the owner token says.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn calls_of_another_kind_wait_on() {
     assert_eq!(delivered(&case.granted(&entry)), Some("plain"));
 }
 
-/// A lock that a minimum hold keeps would be done otherwise.
+/// Otherwise a lock that a minimum hold keeps would be done.
 #[test]
 fn no_turn_is_passed_to_a_call_of_another_kind() {
     let mut case = case();
@@ -63,7 +63,6 @@ fn a_grant_goes_to_the_first_call_of_its_kind() {
     assert_eq!(delivered(&case.granted(&entry)), Some("next"));
 }
 
-/// The answer is from before an operator had the run repeated.
 #[test]
 fn an_old_answer_ends_no_call_behind_a_turn() {
     let mut case = case();

@@ -1,10 +1,9 @@
-//! Random orders of events: two processes with a line each, over the store in memory and a network that
-//! delays and reorders everything.
+//! Random orders of events: two processes with a line each, over the store in memory and a network that delays and
+//! reorders everything.
 //!
-//! Goal: two turns at once, a grant without an owner, a call that is forgotten, served before its turn or
-//! twice, and anything left when the last call has left.
-//! Method: what is under way arrives in an order that the seed says. Some seeds lose answers, or locks; then
-//! only what holds in that case is expected.
+//! Goal: two turns at once, a grant without an owner, a call that is forgotten, served before its turn or twice, and
+//! anything left when the last call has left. Method: packets arrive in an order that the seed decides. Some seeds lose
+//! answers, or locks; then only what holds in that case is expected.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,10 +16,9 @@ use crate::core::process::clock::Moment;
 use crate::core::waiters::line::{Behind, Granted, LastReply, TurnEnd};
 use crate::simulation::dice::Dice;
 
-/// How many orders are tried.
 const ORDERS: u64 = 20_000;
 
-/// On a clock that stands still, the store's leases last as long as the order needs them, and not as long as it takes.
+/// On a clock that stands still, the store's leases last as long as the order needs.
 #[tokio::test(start_paused = true)]
 async fn every_order_of_events_serves_every_call_once() {
     let store = Store::open();
@@ -37,7 +35,7 @@ async fn every_order_of_events_serves_every_call_once() {
 
 type Counts = BTreeMap<&'static str, u64>;
 
-/// What the orders have to be made of.
+/// The events that the orders have to include.
 const SEEN: [&str; 12] = [
     "calls that joined",
     "calls that left",
@@ -53,13 +51,10 @@ const SEEN: [&str; 12] = [
     "messages",
 ];
 
-/// How long a line waits for a try.
 const DEADLINE: Duration = Duration::from_secs(1);
 
-/// The steps of an order before it comes to rest.
 const STEPS: u64 = 40;
 
-/// No order needs as many steps to come to rest.
 const MAX_REST: usize = 2_000;
 
 struct Order<'a> {
@@ -68,10 +63,8 @@ struct Order<'a> {
     dice: Dice,
     now: Moment,
     seed: u64,
-    /// Whether answers are lost in this order, and locks.
     loses_answers: bool,
     loses_locks: bool,
-    /// The last fencing token of a turn.
     latest: u64,
     counts: &'a mut Counts,
 }
@@ -179,7 +172,6 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// The time of a process has come, or would come next.
     fn comes_due(&mut self, at: usize, busy: bool) {
         let Some(due) = self.processes[at].due else { return };
         if busy && due > self.now.after(Duration::from_millis(100)) {
@@ -291,7 +283,6 @@ impl<'a> Order<'a> {
         self.count("releases without an answer");
     }
 
-    /// A call receives its turn: it holds the lock from now on.
     fn receives(&mut self, at: usize, number: u64, granted: Granted) {
         let process = &mut self.processes[at];
         process.holding.insert(number, granted.attempt);

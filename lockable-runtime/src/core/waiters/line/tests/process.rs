@@ -11,25 +11,20 @@ use crate::core::types::options::Ttl;
 use crate::core::types::owner::{Origin, OwnerToken};
 use crate::core::waiters::line::{Actions, Behind, Granted, LastReply, Line, TurnEnd, WaitingCall};
 
-/// What is under way, and arrives in any order.
 pub(super) enum Packet {
     /// A query on its way to the store, and whether its answer will arrive.
     Query(Arc<Attempt>, bool),
     Answer(Arc<Attempt>, Enqueued),
     /// No answer came in time.
     NoAnswer(Arc<Attempt>),
-    /// Nor will one come.
     Unanswered(Arc<Attempt>),
     Withdrawal(Arc<Attempt>),
-    /// A release of the background.
     Deferred(Arc<Attempt>),
-    /// The release of a turn, and whether its answer will arrive.
     Release(Arc<Attempt>, TurnEnd, bool),
     Released(Arc<Attempt>, TurnEnd),
     Published(WakeUp),
     /// A try that calls may wait for, and its last reply.
     Tried(LastReply),
-    /// A turn that the call of this number has not received yet.
     Delivered(u64, Granted),
 }
 
@@ -38,9 +33,7 @@ pub(super) struct Process {
     pub(super) line: Line<u64>,
     pub(super) due: Option<Moment>,
     pub(super) under_way: Vec<Packet>,
-    /// The calls that wait in line.
     pub(super) waiting: BTreeSet<u64>,
-    /// The calls that hold the lock, or believe so.
     pub(super) holding: BTreeMap<u64, Arc<Attempt>>,
     next_number: u64,
 }
@@ -58,7 +51,6 @@ impl Process {
         }
     }
 
-    /// A number for a new call, or a new attempt.
     fn number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number
@@ -97,7 +89,6 @@ impl Process {
         self.take_due();
     }
 
-    /// A call leaves that waits, or has not received its turn yet.
     pub(super) fn leaves(&mut self, number: u64, now: Moment) {
         let is_hers = |packet: &Packet| matches!(packet, Packet::Delivered(to, _) if *to == number);
         self.under_way.retain(|packet| !is_hers(packet));
@@ -143,7 +134,6 @@ impl Process {
         self.perform(actions);
     }
 
-    /// The release of a turn begins.
     pub(super) fn releases(&mut self, attempt: Arc<Attempt>, is_heard: bool, now: Moment) {
         let make = self.make();
         let turn_end = self.line.releasing(&attempt, Some(make), now);
@@ -154,7 +144,6 @@ impl Process {
         self.take_due();
     }
 
-    /// Does what the line asks for.
     pub(super) fn perform(&mut self, actions: Actions<u64>) {
         let Actions { deliver, query, withdraw, release, refuse } = actions;
         if let Some((number, granted)) = deliver {
@@ -179,7 +168,6 @@ impl Process {
         assert!(self.is_attended(), "calls wait, and nothing will happen");
     }
 
-    /// Whether something will serve the calls that wait.
     fn is_attended(&self) -> bool {
         self.waiting.is_empty() || self.due.is_some() || !self.under_way.is_empty()
     }

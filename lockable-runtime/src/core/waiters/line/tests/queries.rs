@@ -1,4 +1,4 @@
-//! Joining, asking, what the answers and wake-ups mean, and leaving.
+//! Joining, querying, what the answers and wake-ups mean, and leaving.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn a_line_that_is_woken_asks_at_once() {
     assert!(is_nothing(&case.line.woken(&entry.owner)), "it has its turn");
 }
 
-/// Goal: a new subscription has the line query, and the answer to an earlier query puts that off.
+/// Goal: the answer to an earlier query puts off the query of a new subscription.
 #[test]
 fn a_query_under_way_puts_off_no_query_of_a_new_subscription() {
     for is_missed in [false, true] {
@@ -190,7 +190,6 @@ fn an_answer_starts_the_half_minute_again() {
     assert!(is_nothing(&case.line.failed(Some(&entry), &fault, now)));
 }
 
-/// None of them has tried itself.
 #[test]
 fn a_first_query_ends_its_calls_as_a_try_does() {
     let mut case = case();
@@ -289,7 +288,6 @@ fn a_line_asks_at_once_when_a_try_ends() {
     }
 }
 
-/// The call that tried has arrived first.
 #[test]
 fn a_call_that_tried_comes_before_those_behind_it() {
     let mut case = case();

@@ -1,4 +1,4 @@
-//! The store in memory as two processes ask it, with what is under way between them.
+//! The store in memory as two processes query it, with what is under way between them.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
@@ -13,10 +13,8 @@ use crate::core::types::owner::Origin;
 
 pub(super) const KEY: LockKey = LockKey::from_static("k");
 
-/// One store for all orders: each leaves it as it found it.
 pub(super) struct Store {
     memory: Arc<Memory>,
-    /// One for each process.
     pub(super) origins: [Origin; 2],
     last_reply: [Arc<LastReply>; 2],
 }
@@ -51,7 +49,6 @@ impl Store {
         answer(self.memory.leave(Arc::clone(attempt)));
     }
 
-    /// Releases the attempt, and queues the next one, where there is one.
     pub(super) fn release(
         &self,
         attempt: &Arc<Attempt>,
@@ -64,7 +61,6 @@ impl Store {
         }
     }
 
-    /// The lock ends before its time.
     pub(super) fn evict(&self) {
         self.memory.evict(KEY);
     }
@@ -73,7 +69,6 @@ impl Store {
         self.memory.flush();
     }
 
-    /// Whether it has no lock, and no place in a queue.
     pub(super) fn is_empty(&self) -> bool {
         self.owner().is_none() && self.memory.queue(&KEY).is_empty()
     }
@@ -82,13 +77,11 @@ impl Store {
         answer(self.memory.inspect(KEY)).map(|held| held.owner.text().to_owned())
     }
 
-    /// The wake-ups that were published to a process since the last time.
     pub(super) fn published(&self, process: usize) -> Vec<WakeUp> {
         std::mem::take(&mut *self.last_reply[process].0.lock().unwrap())
     }
 }
 
-/// The answer of a store in memory is there at once.
 fn answer<T>(reply: Reply<T>) -> T {
     match pin!(reply).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(answer)) => answer,

@@ -1,5 +1,3 @@
-//! Turns: what they are, passing them on, and how they end.
-
 use super::*;
 use crate::core::backend::epochs::Epochs;
 use crate::core::types::permit::{LocalNumber, LocalPermit, PermitsKey};
@@ -104,7 +102,6 @@ fn a_fair_call_neither_takes_nor_gives_a_pass() {
     }
 }
 
-/// Its answer was long on its way.
 #[test]
 fn a_lock_that_is_not_surely_held_is_not_passed_on() {
     for (after, is_passed) in [(9_897, true), (9_898, false)] {
@@ -137,7 +134,7 @@ fn a_turn_is_passed_to_a_call_with_a_shorter_lease() {
     }
 }
 
-/// The call for which the place was made has left, and the next one needs a longer lease.
+/// The call for which the entry was made has left, and the next one needs a longer lease.
 #[test]
 fn a_place_is_asked_for_as_long_as_its_first_call_needs() {
     let mut case = case();
@@ -231,7 +228,6 @@ fn an_attempt_with_two_permits_gives_both_back() {
     }
 }
 
-/// Each permit has a fence counter of its own, and is held beside the others.
 #[test]
 fn a_turn_with_another_permit_is_not_withdrawn() {
     let local_permit = local_permit();
