@@ -59,8 +59,8 @@ pub(crate) trait Operations: Send + Sync {
     /// See "How does a revoke request reach and stop a holder (pub/sub)?" in DESIGN.md.
     fn send(&self, revocation: Revocation) -> Reply<Audience>;
 
-    /// Moves the queue entries of a process to the front of a queue; says whether it has any there. In memory all are of
-    /// one process.
+    /// Moves the queue entries of a process to the front of a queue; returns whether it has any there. In memory all
+    /// entries are of one process.
     fn advance(&self, _key: LockKey, _process: ProcessId) -> Reply<bool> {
         Box::pin(ready(Ok(true)))
     }

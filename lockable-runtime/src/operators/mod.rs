@@ -1,6 +1,6 @@
 //! What operators need: listings, queues, processes, messages to holders, and the report of a check.
 //!
-//! It stands beside the locks: no call needs it. [`contract`] is what it needs of a store.
+//! No call of a lock needs it. [`contract`] is what it needs of a store.
 
 #[cfg(feature = "admin")]
 pub mod admin;

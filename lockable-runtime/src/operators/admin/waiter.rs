@@ -6,7 +6,7 @@ use crate::operators::contract::Queued;
 
 /// A process that waits for a lock.
 ///
-/// The entry stands for the first of its calls; the others wait in a line within the process.
+/// The entry is that of its first call; the others wait in a line within the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiter {
     process: Option<ProcessId>,

@@ -27,6 +27,7 @@ pub(crate) struct ChannelSet<L> {
 }
 
 enum Membership<L> {
+    /// Not confirmed yet.
     Asked(Vec<L>),
     /// `is_used`: whether a call has listened since the last sweep.
     Confirmed {

@@ -28,7 +28,7 @@ impl LatestReleases {
         {
             latest.pop_front();
         }
-        // The minimum hold of the attempt itself ends with the answer, and a repetition has to leave the lock taken as well.
+        // The attempt's own minimum hold ends with the answer, but a repetition has to leave the lock taken, too.
         let is_kept = attempt.min_hold.is_set();
         latest.push_back((now, if is_kept { attempt.with_ttl(attempt.ttl) } else { attempt }));
     }

@@ -110,7 +110,8 @@ impl<'a> Session<'a> {
         Ok(Handshake { hello, tracks, names, settings: replies.collect(), flaws })
     }
 
-    /// What is there instead of a server for locks, with the URL of one: a Sentinel or a replica is asked for its `ROLE`.
+    /// What is there instead of a server for locks, with the URL of one. A Sentinel or a replica is asked for its
+    /// `ROLE`.
     pub(crate) async fn elsewhere(&self, hello: &Value) -> Result<Option<Flaw>, Flaw> {
         if Mode::of(hello) != Mode::Sentinel && !server::is_replica(hello) {
             return Ok(None);

@@ -153,7 +153,7 @@ fn a_flaw_in_a_cluster_url_is_named() {
     assert!(refusal("redis-cluster://u:p/w@a").contains("`%2F`"));
 }
 
-/// Each secret stands where a wrong URL might show it.
+/// Each secret is where a wrong URL might show it.
 #[test]
 fn no_flaw_shows_a_secret() {
     let urls = [
