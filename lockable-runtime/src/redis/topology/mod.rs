@@ -214,8 +214,8 @@ impl Topology {
     /// 2. the request is sent, and the attempt is queued;
     /// 3. the wake-up is published, and received.
     ///
-    /// The other way round, a wake-up between the two would reach no process. Tests:
-    /// `a_call_hears_of_the_first_grant_at_once`, `an_unconfirmed_subscription_costs_at_most_one_recheck`.
+    /// The other way round, a wake-up between the two would reach no process.
+    /// Tests: `a_call_hears_of_the_first_grant_at_once`, `an_unconfirmed_subscription_costs_at_most_one_recheck`.
     pub(crate) async fn listen_for(&self, attempt: &Attempt) {
         let Some((server, origin)) = self.listening(attempt) else { return };
         Box::pin(server.wake_ups.listen(attempt.slot, origin)).await;
