@@ -51,10 +51,11 @@ pub(super) fn check(mutants: &[Mutant]) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
-/// Whether `if` and `else` can be put around the text: each bracket has its other one, and no name is needed later.
+/// Whether `if` and `else` can be put around the text: each bracket has its other one, it continues no expression, and no
+/// name is needed later.
 fn is_whole(text: &str) -> bool {
     let name = text.lines().last().and_then(|line| line.strip_prefix("let "));
-    if name.is_some_and(|name| !name.starts_with('_')) {
+    if name.is_some_and(|name| !name.starts_with('_')) || text.starts_with(['.', '?']) {
         return false;
     }
     let text = text.replace("'{'", "").replace("'}'", "");
