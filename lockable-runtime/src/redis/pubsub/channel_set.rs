@@ -30,9 +30,7 @@ enum Membership<L> {
     /// Not confirmed yet.
     Asked(Vec<L>),
     /// `is_used`: whether a call has listened since the last sweep.
-    Confirmed {
-        is_used: bool,
-    },
+    Confirmed { is_used: bool },
 }
 
 impl<L> ChannelSet<L> {
