@@ -264,7 +264,8 @@ fn failed(what: &str, error: &io::Error) -> Failure {
     Failure::internal(format!("{what}: {error}"))
 }
 
-const RUNS_OUT: &str = "Redis did not renew the lease in time; the command was ended";
+const RUNS_OUT: &str = "the lease was not renewed in time, because Redis did not reply or this process was stopped; the \
+                        command was ended";
 
 /// A process needs time to start, and to be ended.
 const SHORTEST: Duration = Duration::from_secs(1);

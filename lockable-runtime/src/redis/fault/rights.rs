@@ -41,7 +41,7 @@ fn advice_of_readers(number: usize) -> String {
 fn advice(place: &str, rights: impl Iterator<Item = &'static str>) -> String {
     format!(
         "grant it with `ACL SETUSER`, with your prefix in place of `disLock:` and your namespace in place of \
-         `lockable`: {place}locks need `{}`; `Locker::check` names those that are missing",
+         `lockable`: {place}locks need `{}`; `Locker::check` and `lockable check` name those that are missing",
         rights.collect::<Vec<_>>().join(" ")
     )
 }
