@@ -1,4 +1,3 @@
-//! The random choices of one seed.
 
 use std::time::Duration;
 
