@@ -1,4 +1,3 @@
-
 use std::time::Duration;
 
 /// A generator of random numbers; the same seed gives the same numbers.

@@ -1,4 +1,3 @@
-
 use std::sync::LazyLock;
 
 use crate::core::types::key::LockKey;

@@ -1,4 +1,3 @@
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;

@@ -472,6 +472,7 @@ impl Lease {
     }
 }
 
+/// For tests that look for it in the server.
 #[cfg(lockable_internals)]
 #[must_use]
 pub fn owner_of(lease: &Lease) -> &str {
