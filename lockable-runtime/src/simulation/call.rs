@@ -1,5 +1,3 @@
-//! One call, as the dice make it.
-
 use std::time::Duration;
 
 use super::dice::Dice;
@@ -12,37 +10,33 @@ use crate::core::types::ticket::Ticket;
 
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// One lock, several, the gate and all permits, or what the permits are of, where it wants one of them.
+    /// One lock, several, the gate and all permits, or what one permit is of.
     pub(super) keys: Vec<&'static str>,
     pub(super) options: Options,
     pub(super) form: Form,
-    /// The body waits this often, each time for so long.
     pub(super) steps: u64,
     pub(super) pause: Duration,
-    /// A guard that is held by hand is extended once.
     pub(super) extends: bool,
-    /// A call that ends well leaves its lock done for so long.
+    /// For how long it is done after it ended well.
     pub(super) kept: Option<Duration>,
-    /// The ticket that has the lock which the call takes over.
     pub(super) redeems: Option<Ticket>,
-    /// The call is dropped after this time.
+    /// After this time the call is dropped.
     pub(super) patience: Option<Duration>,
 }
 
-/// How a call holds its lock, and how that ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As the attribute does it: the body runs only while the lease is held.
+    /// As the attribute: the body runs only while the lease is held.
     Body,
-    /// A guard, and a release that is waited for.
+    /// A guard that is released.
     Released,
     /// A guard that is dropped.
     Dropped,
-    /// A sync body, which nothing stops; its requests run in the background.
+    /// A sync body, which nothing stops.
     Sync,
-    /// As `lead` does it: a body whenever the campaign is won, until one returns or the call is dropped.
+    /// As `lead`: a body for each election, until one returns or the call is dropped.
     Lead,
-    /// A guard, and a ticket that has the lock for this long.
+    /// A guard, and a ticket valid for this long.
     Passed(Duration),
 }
 
@@ -57,23 +51,21 @@ const FORMS: [Form; 8] = [
     Form::Sync,
 ];
 
-/// The keys of calls for several locks.
 const SEVERAL: [&[&str]; 6] =
     [&["a", "b"], &["b", "a"], &["b", "c"], &["c", "a"], &["c", "b", "a"], &["a", "c", "a"]];
 
 impl Call {
-    /// Whether it is for one lock, or one permit.
     pub(super) fn is_of_one(&self) -> bool {
         self.keys.len() == 1
     }
 
-    /// Whether the calls that wait for its lock in its process are served in their order, however long they wait.
+    /// Whether the calls of its process for its lock are served in order, however long they wait.
     pub(super) fn is_patient(&self) -> bool {
         let is_plain = self.is_of_one() && ![PERMITS, ONCE].contains(&self.keys[0]);
         is_plain && self.options.wait == Wait::Forever
     }
 
-    /// For what it may wait: as often as it may have a place.
+    /// With an item for each queue entry it may have.
     pub(super) fn waits_for(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|key| permits_key(key))
     }
@@ -109,7 +101,7 @@ impl Call {
     }
 }
 
-/// What some calls do instead, by dice of their own: a seed in which none does is as it was before there was that.
+/// Later kinds of calls, by dice of their own, so that seeds without them stay the same.
 impl Call {
     pub(super) fn or_late(self, ticket: Option<Ticket>, late_dice: &mut Dice, mix: &Mix) -> Self {
         let is_plain = self.is_of_one() && self.options.permits == Permits::OneLock;
@@ -126,7 +118,7 @@ impl Call {
         call
     }
 
-    /// A campaign, which is dropped in the end, if no body resigns before.
+    /// A campaign that is dropped in the end, unless a body resigns.
     fn led(mut self, late_dice: &mut Dice) -> Self {
         self.form = Form::Lead;
         self.options.wait = Wait::Forever;
@@ -138,7 +130,6 @@ impl Call {
         self
     }
 
-    /// For the lock of a ticket, with the other options of this call.
     fn redeeming(mut self, ticket: Ticket) -> Self {
         self.keys = vec![known(ticket.key())];
         self.options.permits = Permits::OneLock;
@@ -149,7 +140,6 @@ impl Call {
     }
 }
 
-/// What a call wants, by its keys.
 fn wanted(dice: &mut Dice, mix: &Mix) -> (Vec<&'static str>, Permits) {
     if dice.chance(mix.wants_permit) {
         let count = u32::try_from(mix.permits).unwrap();
@@ -199,7 +189,7 @@ fn pause(dice: &mut Dice, mix: &Mix) -> Duration {
     dice.micros_below(longest)
 }
 
-/// Most calls that are dropped are so while they ask for the first time.
+/// Most dropped calls are dropped during their first request.
 fn patience(dice: &mut Dice) -> Duration {
     let longest = dice.one_of(&[30_000, 30_000, 1_500_000]);
     dice.micros_below(longest)

@@ -13,11 +13,11 @@ use crate::core::locker::lead::Leadership;
 use crate::core::locker::request::LockRequest;
 use crate::core::process::clock::{Moment, tokio_time};
 
-/// Between two terms others come first, for so long at least.
+/// The least time between two terms.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Worker {
-    /// Campaigns, and leads whenever it wins, until a body resigns.
+    /// Campaigns until a body resigns.
     pub(super) async fn lead(&self, call: &Call) -> &'static str {
         let world = &self.process.world;
         world.count("campaigns");
@@ -39,7 +39,6 @@ impl Worker {
     }
 }
 
-/// What the terms of one `lead` have in common.
 struct Campaign {
     worker: Worker,
     call: Call,
@@ -57,7 +56,6 @@ impl Campaign {
         Arc::new(Self { worker, call, number, probe, ended })
     }
 
-    /// The body of a leader.
     async fn term(self: Arc<Self>, lease: Lease) {
         let mut term = Term::begin(&self, lease);
         self.worker.steps(&self.call, &term.users).await;
@@ -69,7 +67,7 @@ impl Campaign {
     }
 }
 
-/// From the election of a leader on, until its body is dropped.
+/// From an election until the body is dropped.
 struct Term<'a> {
     campaign: &'a Campaign,
     lease: Lease,
@@ -116,7 +114,6 @@ impl Drop for Term<'_> {
     }
 }
 
-/// The end of all campaigns: nothing shows a leader any more.
 struct Ends(Arc<Campaign>);
 
 impl Drop for Ends {

@@ -1,5 +1,5 @@
-//! The backend of a simulated process: the verbs of the store in memory, over its connections. What a
-//! client does beside that is done as in `redis/mod.rs`.
+//! The backend of a simulated process: the verbs of the store in memory, over its connections, and the client's own
+//! part as in `redis/mod.rs`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -28,7 +28,6 @@ use crate::redis::sure;
 
 pub(super) struct Client(pub(super) Arc<Process>);
 
-/// As messages name it.
 pub(super) const SERVER: &str = "simulation";
 
 impl Ask {
@@ -44,19 +43,18 @@ impl Ask {
 }
 
 impl Process {
-    /// A release was answered.
     fn released(&self, attempt: &Arc<Attempt>, found: Release) {
         if found == Release::Released {
             self.ended(attempt);
         }
     }
 
-    /// The server has no lock and no place of the attempt any more.
+    /// The server has neither lock nor queue entry of the attempt.
     fn ended(&self, attempt: &Arc<Attempt>) {
         self.latest_releases.add(Arc::clone(attempt), tokio_time());
     }
 
-    /// Ends once more, on the new primary, what has ended last.
+    /// Repeats the latest releases on the new primary.
     pub(super) async fn move_in(self: Arc<Self>) {
         let client = Client(Arc::clone(&self));
         drop(self.ready(self.servers()[0]).await);
@@ -83,7 +81,7 @@ impl Process {
         }
     }
 
-    /// Those of one server go together; where they share the slots, each goes by itself, beside the others.
+    /// Batches by server; where servers share the slots, each renewal is sent alone.
     async fn renew(
         self: &Arc<Self>,
         renewals: Vec<Renewal>,
@@ -123,7 +121,7 @@ impl Process {
         self.ask(ask, request).await.map(|asked| asked.answer)
     }
 
-    /// The reply of a store; the rules and the servers know what it says of whom.
+    /// The reply of a store; rules and servers learn of it.
     pub(super) fn renewed(
         &self,
         store: &Arc<Memory>,
@@ -146,7 +144,7 @@ impl Process {
         })
     }
 
-    /// The reply of a store, which the rules know from when the lock changes hands.
+    /// The rules learn of the transfer when the store makes it.
     fn transferred(
         &self,
         store: &Arc<Memory>,
@@ -335,10 +333,10 @@ impl Backend for Client {
     }
 }
 
-/// A release whose caller drops it: it may land after what it queues was withdrawn.
+/// A release whose caller drops it: it may arrive after what it queues was withdrawn.
 struct GivenUp<'a> {
     process: &'a Process,
-    /// None once it was answered.
+    /// None after the answer.
     next: Option<&'a Attempt>,
 }
 
@@ -350,7 +348,7 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// What a request says of an attempt. A server notes nothing in the attempt of the process.
+/// A copy of the attempt, in which a server may note things.
 pub(super) fn sent(attempt: &Attempt) -> Arc<Attempt> {
     let Attempt { key, local_permit, owner, ttl, min_hold, .. } = attempt;
     let sent = match local_permit {
@@ -363,19 +361,18 @@ pub(super) fn sent(attempt: &Attempt) -> Arc<Attempt> {
     Arc::new(sent)
 }
 
-/// The fencing tokens of a grant, and the permit, where it is one.
 type Tokens = (Reserved, Option<LockKey>);
 
 fn grant_of(grant: &Grant) -> Tokens {
     (grant.fence(), grant.permit().cloned())
 }
 
-/// The grant of a store as the process counts it, from the sending of its request.
+/// The grant as the process counts it, from the sending of its request.
 fn counted(grant: &Grant, attempt: &Attempt, sent: Moment) -> Grant {
     Grant::answered(attempt, grant.fence(), sent).of_permit(grant.permit().cloned())
 }
 
-/// The reply of a store, whose grant the rules know from when it is made.
+/// The rules learn of the grant when the store makes it.
 fn known<T: Send + 'static>(
     process: &Process,
     store: &Arc<Memory>,

@@ -15,13 +15,13 @@ use super::world::{Refused, Request, World};
 use crate::core::backend::{Fault, Reply};
 use crate::core::process::clock::{Moment, tokio_time};
 
-/// After this many calls in a row without an answer the connection is replaced, as in the real backend.
+/// As in the real backend.
 const UNANSWERED_LIMIT: u32 = 3;
 
-/// What happens in the process when a reply arrives.
+/// Runs in the process when a reply arrives.
 type Deliver = Box<dyn FnOnce() + Send>;
 
-/// What the server does with a request.
+/// Runs in the server.
 type Serve = Box<dyn FnOnce() -> Deliver + Send>;
 
 struct Sent {
@@ -37,12 +37,10 @@ pub(super) struct Connection {
     wire: Arc<Wire>,
     since: Moment,
     is_retired: AtomicBool,
-    /// Whether its server was left for the other one.
     is_abandoned: AtomicBool,
     unanswered: AtomicU32,
 }
 
-/// What both ends have in common.
 struct Wire {
     server: usize,
     connection_kind: ConnectionKind,
@@ -82,8 +80,6 @@ impl Connection {
         })
     }
 
-    /// The server's answer.
-    ///
     /// # Errors
     /// When the connection breaks.
     pub(super) async fn call<T>(
@@ -128,7 +124,7 @@ impl Connection {
         drop(self.requests.send(Sent { arrives, lands_when_cut, serve }));
     }
 
-    /// The answer; none when the connection breaks first. It never comes if it was lost on its way.
+    /// None if the connection breaks; pending for ever if the answer was lost.
     async fn unless_cut<T>(&self, answer: oneshot::Receiver<T>) -> Option<T> {
         let mut answer = pin!(async {
             match answer.await {
@@ -155,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// It breaks: what is under way may be lost, and all that wait for an answer hear of it.
+    /// Breaks: what is under way may be lost, and all that wait for an answer get an error.
     pub(super) fn cut(&self) {
         self.retire();
         self.wire.is_cut.store(true, Ordering::Relaxed);
@@ -169,7 +165,7 @@ impl Connection {
         self.wire.loses_replies.store(true, Ordering::Relaxed);
     }
 
-    /// A call gave up on an answer after that time.
+    /// A call gave up on a reply after that time.
     pub(super) fn unanswered(&self, waited: Duration) {
         let is_older = tokio_time().since(self.since) >= waited;
         if is_older && self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_LIMIT {
@@ -177,7 +173,7 @@ impl Connection {
         }
     }
 
-    /// Its server was left for the other one: what it answers now is not believed.
+    /// Its server was left: later answers are discarded.
     pub(super) fn abandon(&self) {
         self.is_abandoned.store(true, Ordering::Relaxed);
         self.cut();
@@ -196,7 +192,7 @@ impl Connection {
     }
 }
 
-/// The server's end. Once a request was sent, it makes no difference that its process stops or dies.
+/// The server's end, which continues when the process stops or dies.
 async fn serve(
     world: Arc<World>,
     life: Arc<Life>,
@@ -222,7 +218,6 @@ async fn serve(
     }
 }
 
-/// The process's end.
 async fn deliver(
     world: Arc<World>,
     life: Arc<Life>,

@@ -1,5 +1,3 @@
-//! The random choices of one seed.
-
 use std::time::Duration;
 
 /// A generator of random numbers; the same seed gives the same numbers.

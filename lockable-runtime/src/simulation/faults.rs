@@ -1,4 +1,4 @@
-//! The faults that take a while, and those of servers.
+//! Faults that take a while, and those of servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,15 @@ use super::server::Refusal;
 use super::world::World;
 use crate::core::process::clock::{Moment, tokio_time};
 
-/// A server refuses something for a while: where nothing else fails, for less than a lease that is renewed can lack
-/// its renewal.
+/// Where nothing else fails, for less time than a renewed lease can lack its renewal.
 pub(super) fn refuse(world: &World) {
     let refusal = world.roll(|dice| dice.one_of(&Refusal::ALL));
     let limit = if world.mix.kind == Kind::Refusing { 300 } else { 3_000 };
     world.any_server().refuse_until(soon(world, &[limit]), refusal);
 }
 
-/// The replica takes over, without the writes of the last moment; the former primary answers for a moment more, as in
-/// a planned failover, or does not.
+/// The replica takes over, without the last writes; the former primary may answer for a moment more, as in a planned
+/// failover.
 pub(super) fn fail_over(world: &Arc<World>) {
     if std::mem::replace(&mut world.slot_owners().is_failing_over, true) {
         return;
@@ -54,7 +53,6 @@ pub(super) fn fail_over(world: &Arc<World>) {
     }));
 }
 
-/// A slot moves to the other server, key by key.
 pub(super) fn move_slot(world: &Arc<World>) {
     let slot_owner = usize::try_from(world.roll(|dice| dice.below(SLOTS as u64))).unwrap();
     let Some((from, to)) = world.slot_owners().begin_move(slot_owner) else { return };
@@ -86,12 +84,11 @@ pub(super) fn move_slot(world: &Arc<World>) {
     }));
 }
 
-/// A time below this number of milliseconds, which is often zero.
+/// Often zero.
 fn up_to(world: &World, millis: u64) -> Duration {
     world.roll(|dice| if dice.chance(300) { Duration::ZERO } else { dice.millis_below(millis) })
 }
 
-/// A moment within one of these limits, in milliseconds.
 pub(super) fn soon(world: &World, limits: &[u64]) -> Moment {
     tokio_time().after(world.roll(|dice| {
         let limit = dice.one_of(limits);
@@ -104,7 +101,7 @@ pub(super) fn cut(process: &Process) {
     process.world.untrack(process.number);
 }
 
-/// No message arrives for a while; then the process notices that its subscription is broken.
+/// No message arrives until the process notices that its subscription is broken.
 pub(super) async fn deafen(process: Arc<Process>) {
     let set = |is_deaf| process.subscription().is_deaf = is_deaf;
     set(true);

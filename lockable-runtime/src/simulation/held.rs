@@ -19,7 +19,6 @@ use crate::core::types::ticket::Ticket;
 
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, LockError>> + Send>>;
 
-/// A ticket, or why there is none, and the guard where its lock is as before.
 type Passing = Pin<Box<dyn Future<Output = Result<Ticket, IntoTicketError>> + Send>>;
 
 pub(super) trait Held: Grant {
@@ -31,10 +30,8 @@ pub(super) trait Held: Grant {
 
     fn leases(shown: &Self::Lease) -> Vec<Lease>;
 
-    /// Takes over the lock of a ticket.
     fn redeem(acquirer: Arc<Acquirer>, ticket: Ticket, options: Options) -> Answer<Self>;
 
-    /// Leaves the lock to a ticket.
     fn pass(self, period: Duration) -> Passing;
 
     /// Releases it, or leaves it done for this period.

@@ -1,18 +1,14 @@
-//! What happened in one seed, as far as it is recorded.
+//! The record of one seed.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 
 use crate::core::process::clock::{Moment, tokio_time};
 
-/// How much of what happens is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record {
-    /// The counts and the violations.
     Counts,
-    /// Also a hash of all events.
     Hash,
-    /// Also the events themselves.
     Trace,
 }
 
@@ -43,7 +39,7 @@ impl History {
         *self.counts.entry(what).or_default() += 1;
     }
 
-    /// An event, in words that are made only where they are recorded.
+    /// An event, whose words are made only if they are recorded.
     pub(super) fn note(&mut self, text: impl FnOnce(&mut Names) -> String) {
         if self.record == Record::Counts {
             return;
@@ -67,12 +63,12 @@ impl History {
     }
 }
 
-/// Short names of owner tokens, in the order of their first use.
+/// Short names of owner tokens, in the order of first use.
 #[derive(Default)]
 pub(super) struct Names(BTreeMap<String, usize>);
 
 impl Names {
-    /// With the mark of a lock that stays taken for a minimum hold, or that a ticket has.
+    /// With its mark.
     pub(super) fn of(&mut self, owner: &str) -> String {
         let token = owner.trim_start_matches(MARKS).trim_start_matches(TICKET);
         let next = self.0.len() + 1;
@@ -86,8 +82,7 @@ impl Names {
     }
 }
 
-/// What is before the owner token of a lock that stays taken for a minimum hold.
+/// Before the owner token of a lock that a minimum hold keeps.
 pub(super) const MARKS: [char; 2] = ['~', '='];
 
-/// What is before the owner token of a lock that a ticket has.
 pub(super) const TICKET: char = '@';

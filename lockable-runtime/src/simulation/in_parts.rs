@@ -1,5 +1,4 @@
-//! The verbs of a lock whose slot moves key by key, by requests of one key each, as `redis/route/in_parts.rs`
-//! does them.
+//! The verbs of a lock whose slot moves, by requests of one key each, as `redis/route/in_parts.rs`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +18,6 @@ use crate::core::types::slot::Slot;
 use crate::redis::sure;
 
 impl Process {
-    /// Permits are tried one after the other.
     pub(super) async fn acquire_in_parts(
         self: &Arc<Self>,
         attempt: &Arc<Attempt>,
@@ -37,7 +35,7 @@ impl Process {
         Ok(AcquireReply::Busy)
     }
 
-    /// The permit that the attempt has already comes first.
+    /// The permit that the attempt has comes first.
     async fn own_first(
         self: &Arc<Self>,
         attempt: &Arc<Attempt>,
@@ -108,7 +106,7 @@ impl Process {
         })
     }
 
-    /// Sets the lock, if it is free; says what has it, if it is not the attempt's.
+    /// Returns the owner, unless it is the attempt.
     async fn set(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Option<AcquireReply>, Fault> {
         attempt.mark_sent(tokio_time());
         let set = |store: &Arc<Memory>| {
@@ -118,7 +116,6 @@ impl Process {
         Ok(self.about_lock("set", Does::Grows, attempt, set).await?.answer)
     }
 
-    /// Counts a fencing token of the attempt's lock.
     async fn count(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<u64, Fault> {
         let part = Part::Counter(attempt.slot);
         let count = |store: &Arc<Memory>| {
@@ -144,7 +141,7 @@ impl Process {
         self.about("leave queue", Does::Writes, attempt.slot, part, leave).await.map(drop)
     }
 
-    /// Frees the lock; the calls that wait for it try again within a second.
+    /// Frees the lock; waiters try again within a second.
     pub(super) async fn release_in_parts(
         self: &Arc<Self>,
         attempt: &Arc<Attempt>,
@@ -233,7 +230,7 @@ impl Process {
     }
 }
 
-/// What a server does when it is asked, and not before.
+/// Runs when the server serves the request.
 fn later<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Reply<T> {
     Box::pin(async move { Ok(act()) })
 }

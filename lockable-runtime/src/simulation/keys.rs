@@ -1,21 +1,17 @@
-//! The locks that all calls are about.
-
 use std::sync::LazyLock;
 
 use crate::core::types::key::LockKey;
 use crate::core::types::slot::Slot;
 
-/// The locks that all calls are about: three plain ones, one that may be done, the gate and the permits of a key.
+/// The locks of all calls: three plain ones, one for `once`, the gate and the permits of a key.
 pub(super) const KEYS: [&str; 8] = ["a", "b", "c", ONCE, "{p}#0", "{p}#1", "{p}#2", "{p}#3"];
 
-/// Whose runs are done once in a while.
 pub(super) const ONCE: &str = "once";
 
-/// What the permits are of, and where the gate of all is among the keys.
 pub(super) const PERMITS: &str = "{p}";
 pub(super) const GATE: usize = 4;
 
-/// How many hash slots they are in; those behind the gate are in the last of them.
+/// How many hash slots they are in; all permits are in the last one.
 pub(super) const SLOTS: usize = GATE + 1;
 
 static LOCK_KEYS: LazyLock<[LockKey; KEYS.len()]> =
@@ -31,7 +27,6 @@ pub(super) fn lock_key(key: &str) -> LockKey {
     }
 }
 
-/// Returns the name of this key as a text that lives for ever.
 pub(super) fn known(key: &LockKey) -> &'static str {
     KEYS[position(key.as_str()).unwrap()]
 }
@@ -45,7 +40,7 @@ pub(super) fn permits_key(key: &'static str) -> &'static str {
     key.split_once('#').map_or(key, |(permits_key, _)| permits_key)
 }
 
-/// Returns the number of the slot in which a key is.
+/// Returns the number of the key's slot.
 pub(super) fn slot_owner_of(key: &str) -> usize {
     position(key).unwrap_or(GATE).min(GATE)
 }
@@ -59,7 +54,6 @@ pub(super) fn slot(slot_owner: usize) -> Slot {
     ALL_SLOTS[slot_owner]
 }
 
-/// The keys in the slot of that number.
 pub(super) fn keys_in(slot_owner: usize) -> impl Iterator<Item = &'static str> {
     KEYS.into_iter().filter(move |key| slot_owner_of(key) == slot_owner)
 }

@@ -1,4 +1,4 @@
-//! Whether a simulated process runs: it may stop for a while, or its callers' runtime may; and it may die.
+//! Whether a simulated process runs: it, or its callers' runtime, may stop for a while; and it may die.
 
 use std::cell::Cell;
 use std::future::{Future, pending};
@@ -16,9 +16,9 @@ use crate::core::process::clock::{Moment, timer_on, tokio_time};
 #[derive(Default)]
 pub(super) struct Life {
     is_over: AtomicBool,
-    /// It does nothing until then.
+    /// Nothing runs until then.
     stopped: Mutex<Moment>,
-    /// Its calls are not polled until then.
+    /// Calls are not polled until then.
     blocked: Mutex<Moment>,
 }
 
@@ -41,17 +41,15 @@ impl Life {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// When the process runs next: now, unless it is stopped.
     pub(super) fn runs_at(&self) -> Moment {
         tokio_time().max(*self.stopped.lock().unwrap())
     }
 
-    /// When its calls are polled next.
     fn polls_at(&self) -> Moment {
         self.runs_at().max(*self.blocked.lock().unwrap())
     }
 
-    /// Ends at that moment if the process runs then, or else when it runs again; never if it died.
+    /// Ends at that moment, or when the process runs again; never if it died.
     pub(super) async fn until(&self, moment: Moment) {
         sleep_until(|| moment.max(self.runs_at())).await;
         if self.is_over() {
@@ -60,7 +58,7 @@ impl Life {
     }
 }
 
-/// Ends at a moment that may move while it is waited for.
+/// Ends at a moment that may move meanwhile.
 pub(super) async fn sleep_until(moment: impl Fn() -> Moment) {
     loop {
         let rest = moment().since(tokio_time());
@@ -79,17 +77,16 @@ thread_local! {
     static POLLED: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// The worker that is being polled on this thread; none while a background task of a process is.
+/// The worker that this thread polls; none for a background task.
 pub(super) fn polled_worker() -> Option<usize> {
     POLLED.get()
 }
 
-/// The future of a worker, which is polled only while its process runs.
+/// Polls a worker only while its process runs.
 pub(super) struct Gate<'a, F> {
     life: &'a Life,
     worker: usize,
     work: Pin<Box<F>>,
-    /// Wakes it when the process continues.
     timer: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,34 +1,33 @@
-//! What may go wrong in one seed. Each has a mix of its own, because faults hide each other: where all
-//! connections break all the time, no call waits for long.
+//! What may fail in one seed. Each has its own mix, because faults hide each other: if all connections break all the
+//! time, no call waits for long.
 
 use std::time::Duration;
 
 use super::dice::Dice;
 use super::slot_owners::Topology;
 
-/// Which rules a seed has to keep, and so what may go wrong in it.
+/// Which rules a seed has to keep, and so what may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Messages are late and calls are cancelled; nothing fails. So everything has to end well.
+    /// Messages are late and calls are cancelled; everything has to end well.
     Mild,
-    /// As [`Mild`](Self::Mild), but servers also refuse requests for a moment; that loses nothing.
+    /// As `Mild`, but servers refuse requests for a moment; that loses nothing.
     Refusing,
-    /// As [`Mild`](Self::Mild), but locks are also deleted or taken away; their holders hear of that.
+    /// As `Mild`, but locks are deleted or taken away, and their holders notified.
     Deleting,
-    /// All but the loss of data: at most one call has the lock.
+    /// All faults but the loss of data: at most one call has the lock.
     Wild,
-    /// The server also loses locks, so two calls may believe in one; their fencing tokens differ.
+    /// Servers lose locks too: two calls may believe in one, with different fencing tokens.
     Losing,
 }
 
 impl Kind {
-    /// Whether processes, connections and servers fail.
     pub(super) fn has_failures(self) -> bool {
         matches!(self, Self::Wild | Self::Losing)
     }
 }
 
-/// What a seed is about, by its number.
+/// By the number of the seed.
 pub(super) fn class(seed: u64) -> (Kind, Topology) {
     match seed % 16 {
         0 | 2 | 4 | 6 => (Kind::Mild, Topology::One),
@@ -45,45 +44,36 @@ pub(super) fn class(seed: u64) -> (Kind, Topology) {
     }
 }
 
-/// A fault that strikes one process, or the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The connections break; what was sent may land all the same.
+    /// The connections break; what was sent may still arrive.
     Cut,
-    /// The connections bring no answer any more, and do not break.
+    /// The connections bring no reply, and do not break.
     Silence,
-    /// The process stops, as by `SIGSTOP`, and continues later.
+    /// As `SIGSTOP`, and `SIGCONT` later.
     Stop,
-    /// Its calls are not polled for a while, and its background is.
+    /// Calls are not polled for a while; the background is.
     Block,
-    /// The process ends at once, as by `SIGKILL`, and another one starts.
+    /// As `SIGKILL`; another process starts.
     Kill,
-    /// The subscription breaks.
     Unsubscribe,
     /// The subscription brings no message for a while, and breaks then.
     Deafen,
-    /// The server answers nothing for a while.
     Stall,
-    /// Someone publishes a wake-up that no release has sent.
+    /// A wake-up that no release has sent.
     Forge,
-    /// The server restarts without its data.
     Flush,
-    /// A lock is deleted.
     Delete,
-    /// A server refuses requests for a while.
     Refuse,
-    /// The replica takes over, without the last writes.
     FailOver,
-    /// A slot moves to the other server.
     Move,
-    /// An operator asks the holder of a lock to stop, which is no fault of anything.
+    /// An operator asks the holder of a lock to stop.
     Revoke,
     /// An operator takes a lock away.
     Force,
 }
 
 impl Fault {
-    /// As it is counted.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Cut => "cuts",
@@ -106,7 +96,7 @@ impl Fault {
     }
 }
 
-/// How probable each fault is in one step of a seed, in thousandths, at most.
+/// How probable each fault is in one step, at most, in thousandths.
 const FAULTS: [(Fault, u64); 16] = [
     (Fault::Cut, 20),
     (Fault::Silence, 12),
@@ -126,50 +116,42 @@ const FAULTS: [(Fault, u64); 16] = [
     (Fault::Force, 12),
 ];
 
-/// How probable things are, in thousandths, and how long they may take, in milliseconds.
+/// Probabilities in thousandths, and times in milliseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Mix {
     pub(super) kind: Kind,
     pub(super) topology: Topology,
     pub(super) faults: Vec<(Fault, u64)>,
-    /// What is under way takes long, at most `longest_way`, in these directions.
+    /// At most `longest_way`, in these directions.
     pub(super) slow: u64,
     pub(super) longest_way: u64,
     pub(super) slow_ways: Vec<Way>,
-    /// What is under way takes longer than any deadline, in any direction.
+    /// Longer than any deadline, in any direction.
     pub(super) very_slow: u64,
-    /// A wake-up takes long, at most `longest_message`.
+    /// At most `longest_message`.
     pub(super) late_message: u64,
     pub(super) longest_message: u64,
-    /// A wake-up arrives twice.
     pub(super) doubled_message: u64,
-    /// A message of an operator is lost.
     pub(super) lost_message: u64,
-    /// A call is dropped before its end.
     pub(super) cancel: u64,
-    /// A body waits for long.
     pub(super) long_body: u64,
-    /// A call wants one of several permits, or all of them; several locks; or a lock that it leaves done.
     pub(super) wants_permit: u64,
     pub(super) permits: usize,
     pub(super) wants_all: u64,
     pub(super) wants_several: u64,
     pub(super) wants_once: u64,
-    /// A worker rests for long between two calls.
+    /// A worker pauses for long between calls.
     pub(super) rest: u64,
-    /// How many workers each process has.
     pub(super) workers: u64,
-    /// Whether there are many, and their bodies are short: then turns are passed on often.
+    /// Many workers with short bodies pass turns on often.
     pub(super) is_crowded: bool,
-    /// For how long a call waits for an answer, in milliseconds.
     pub(super) command_deadline: u64,
-    /// A call is a campaign; a guard that would be released becomes a ticket; a call redeems a ticket, where there is one.
+    /// A campaign; a ticket in place of a release; a redemption.
     pub(super) leads: u64,
     pub(super) passes: u64,
     pub(super) redeems: u64,
 }
 
-/// A direction on one of the two connections of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) connection_kind: ConnectionKind,
@@ -183,12 +165,10 @@ const WAYS: [Way; 4] = [
     Way { connection_kind: ConnectionKind::Background, is_reply: true },
 ];
 
-/// Which of the two connections of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionKind {
-    /// That of the callers' runtime.
     Caller,
-    /// That of the background, which renews, waits in queues, and releases what no caller does.
+    /// Renews, waits in queues, and sends deferred releases.
     Background,
 }
 
@@ -249,32 +229,30 @@ impl Mix {
         }
     }
 
-    /// How long a lock may be taken without a call that uses it, where nothing fails.
-    ///
-    /// For the second that it is kept for a call that has gone, and the delays around that; or for less than that
-    /// second, where the wake-up arrives, and the call asks or the turn is given back, before it is over.
+    /// How long a lock may be taken without a call that uses it, where nothing fails: the second for which it is
+    /// reserved for a call that has gone, and the delays around that.
     pub(super) fn longest_idle(&self) -> Duration {
         let is_punctual = self.longest_message + 4 * self.longest_way < 800;
         Duration::from_millis(if is_punctual { 900 } else { 2_500 })
     }
 
-    /// Whether calls hold locks, and do not use them, while they wait for others.
+    /// Whether calls hold locks while they wait for others.
     pub(super) fn may_hold_idle(&self) -> bool {
         self.wants_several > 0 || (self.wants_permit > 0 && self.wants_all > 0)
     }
 
-    /// How long a body may run whose process hears that its lock was taken away: until the message has arrived, and
-    /// a look was answered, before which there may have been another one.
+    /// How long a body may run after its lock was taken away, if its process is notified: until the message has
+    /// arrived, and a request was answered, before which there may have been another one.
     pub(super) fn longest_unheard(&self) -> Duration {
         Duration::from_millis(self.longest_message + 4 * self.longest_way + 1_500)
     }
 
-    /// Whether nothing fails, and nothing makes up for that.
+    /// Whether nothing fails.
     pub(super) fn is_mild(&self) -> bool {
         self.kind == Kind::Mild && self.topology == Topology::One
     }
 
-    /// From which TTL on a lease that is renewed is not lost, if there is one.
+    /// The least TTL whose renewed lease is not lost, if there is one.
     pub(super) fn shortest_kept(&self) -> Option<Duration> {
         match (self.kind, self.topology) {
             (Kind::Mild, Topology::One) => Some(Duration::from_millis(1_500)),
@@ -284,7 +262,7 @@ impl Mix {
     }
 }
 
-/// Half of what may happen does not happen at all in a seed.
+/// Is zero in half of the seeds.
 fn up_to(dice: &mut Dice, most: u64) -> u64 {
     if dice.chance(500) { 0 } else { 1 + dice.below(most) }
 }

@@ -1,44 +1,42 @@
-//! A simulation of the client: whole processes, in one thread and in no time, and the same for the same seed.
+//! A simulation of the client: whole processes, in one thread and paused time, the same for the same seed.
 //!
 //! In each seed, three processes call for the same locks. All of a call is real, from `core/acquire` down to the
-//! contract of a backend: lines, turns, releases in the background, renewals, leases, bodies; so are the
-//! stores in memory. Simulated is what lies between:
+//! contract of a backend, and so are the stores in memory. Simulated is what lies between:
 //!
-//! 1. There are two servers ([`server`]). The number of a seed says how they are used ([`slot_owners`]) and which rules it
-//!    has to keep: one server alone; a replica that takes over without the last writes; slots that move from one to the
-//!    other key by key.
-//! 2. Each process has a [`client`] in the place of a backend. It sends the verbs over two [`connection`]s to a
-//!    server, one for the calls and one for the background, and is woken over a [`subscription`], as on Redis. It
-//!    follows redirections, a new primary, and a slot that moves ([`in_parts`]) as the real backend does.
-//! 3. The [`mix`] of the seed says what may go wrong: what is under way is slow or lost, connections break or
-//!    are silent, wake-ups are late, lost, doubled or forged, processes stop and are killed, runtimes are blocked, servers stall, refuse requests and lose data,
+//! 1. Two servers ([`server`]). The number of a seed says how they are used ([`slot_owners`]) and which rules it has to
+//!    keep: one server; a replica that takes over without the last writes; slots that move key by key.
+//! 2. A [`client`] in each process in place of a backend. It sends the verbs over two [`connection`]s to a server, one
+//!    for calls and one for the background, is woken over a [`subscription`], and follows redirects, a new primary, and
+//!    a slot that moves ([`in_parts`]), as on Redis.
+//! 3. The [`mix`] of the seed says what may fail: messages are slow, lost, doubled or forged, connections break or are
+//!    silent, processes stop and are killed, runtimes are blocked, servers stall, refuse requests and lose data,
 //!    operators stop holders and take locks away, calls are dropped.
 //! 4. A [`worker`] makes one call after the other, each with other options, in each way that a lock can be held. Some
-//!    are [`campaign`]s, which are dropped after a while, or whose leader resigns. Some leave their lock to a ticket: any
-//!    worker may redeem one of the [`tickets`], again and late, and some are never redeemed.
-//! 5. [`rules`] knows what every seed has to keep. It is asked at each poll of a body under its lock, and at
-//!    each grant of a server. At the end of a [`trial`] it is calm: every call has to end then, and no lock,
-//!    place or work may be left.
+//!    are [`campaign`]s, which are dropped after a while, or whose leader resigns. Some leave their lock to a ticket:
+//!    any worker may redeem one of the [`tickets`], again and late.
+//! 5. [`rules`] are checked at each poll of a body and at each grant of a server. At the end of a [`trial`] it is calm:
+//!    every call has to end then, and no lock, queue entry or task may be left.
 //!
-//! | rule | where it is not asserted |
+//! | rule | not asserted |
 //! |---|---|
-//! | at most one body is polled under a lock, and the server has that for it | for the owner of a lock that a server has lost: by a flush, a deletion, an operator, or a switch to the replica |
-//! | fencing tokens rise from grant to grant, and are used once | for grants of a primary that was left already |
-//! | fencing tokens rise from body to body | for those owners, whose tokens a resource rejects |
+//! | at most one body is polled under a lock, which the server has for it | after a server has lost the lock: by a flush, a deletion, an operator, or a failover |
+//! | fencing tokens rise from grant to grant, and are used once | for grants of a primary that was left |
+//! | fencing tokens rise from body to body | after such a loss, where a resource rejects them |
 //! | no body begins with a grant of a server that its process has left | – |
-//! | no body is polled, and no turn passed on, after a message of an operator has arrived | – |
-//! | a body whose lock is deleted stops when its process hears of that | where processes or connections fail |
-//! | a lease that is renewed is not lost; refusals and moves of slots lose none | where something else fails |
-//! | a leader is the only one who shows that it leads, and is elected again after a second at the earliest | for the owner of a lock that a server has lost |
-//! | one worker at most redeems a ticket, and has its fencing token; no other call is granted the lock before | for a ticket that a server has lost, or whose redemption it has lost |
-//! | a lock is a ticket's for as long as that is valid, and no longer | the first half: as above, and where a process may ask a primary that was left |
-//! | calls of a process are served in their order, and no lock is taken for long without a call | where something fails, or slots move |
+//! | no body is polled, and no turn passed on, after an operator's message | – |
+//! | a body whose lock is deleted stops when its process is notified | where processes or connections fail |
+//! | a renewed lease is not lost; refusals and moves of slots lose none | where something else fails |
+//! | one leader at most shows that it leads, and is elected again after a second at the earliest | after such a loss |
+//! | one worker at most redeems a ticket, with its fencing token; no other call is granted the lock before | after such a loss of the ticket, or of its redemption |
+//! | a ticket has its lock for as long as it is valid, and no longer | the first half: as above, and where a process may ask a primary that was left |
+//! | calls of a process are served in order, and no lock is taken for long without a call | where something fails, or slots move |
 //!
-//! Time is tokio's, paused, so it advances when nothing is left to do. Randomness is that of the seed, on this
-//! thread (`core/process/seeded.rs`); campaigns and tickets have dice of their own. Every fiftieth seed runs twice, and has to show the same events.
+//! Time is tokio's, paused, so it advances when nothing is left to do. Randomness is that of the seed, on this thread
+//! (`core/process/seeded.rs`); campaigns and tickets have dice of their own. Every fiftieth seed runs twice, and has to
+//! show the same events.
 //!
-//! `cargo xtask simulate --seeds 100000 --from 1` runs many seeds fast; with one seed it prints all events. A
-//! seed that has shown something is listed in `seeds.txt`, and runs each time.
+//! `cargo xtask simulate` runs many seeds, or shows one. Those that have shown something are in `seeds.txt`, and run each
+//! time.
 
 use std::env;
 use std::sync::Mutex;

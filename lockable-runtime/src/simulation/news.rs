@@ -1,4 +1,4 @@
-//! What a process hears of, and not by an answer.
+//! What a process learns by messages.
 
 use std::sync::Arc;
 
@@ -8,9 +8,8 @@ use crate::core::types::slot::Slot;
 
 #[derive(Clone, Debug)]
 pub(super) enum News {
-    /// An operator does something with a lock.
     Operator(Revocation),
-    /// Another one has changed a lock that the process tracks.
+    /// Another process has changed a lock that this one tracks.
     Changed(&'static str),
     /// The slot is at the other server.
     Moved(Slot),
@@ -20,13 +19,11 @@ pub(super) enum News {
     Left(usize),
 }
 
-/// A process, as the world sees it.
 pub(super) trait Hears: Send + Sync {
     fn number(&self) -> usize;
 
     fn life(&self) -> &Life;
 
-    /// Whether no message arrives.
     fn is_deaf(&self) -> bool;
 
     fn hears(self: Arc<Self>, news: News);

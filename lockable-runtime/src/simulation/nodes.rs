@@ -11,18 +11,17 @@ use crate::core::types::key::LockKey;
 use crate::core::types::permit::PermitsKey;
 use crate::core::types::slot::Slot;
 
-/// All data of a store at one moment.
 pub(crate) struct Snapshot {
     places: HashMap<LockKey, StoredKey>,
     queues: HashMap<LockKey, VecDeque<Arc<Attempt>>>,
     counting: Counting,
 }
 
-/// What a command is about that has a single key.
+/// A single key of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Lock(LockKey),
-    /// The queue of this lock, or of all permits if it is one.
+    /// Of this lock, or of all permits.
     Queue(LockKey),
     Counter(Slot),
 }
@@ -34,8 +33,8 @@ impl Memory {
         Snapshot { places, queues, counting: state.counting.clone() }
     }
 
-    /// Has these data from now on, as a replica that is promoted. Its clock is not behind the one of the former
-    /// primary, and each connection seeds the fence counters again.
+    /// Takes these data over, as a promoted replica. Its clock is not behind the former primary's, and each connection
+    /// seeds the fence counters again.
     pub(crate) fn promote(&self, snapshot: Snapshot, former: &Self) {
         let latest = former.state.lock().counting.calendar.latest;
         let mut state = self.state.lock();
@@ -46,13 +45,12 @@ impl Memory {
         calendar.latest = calendar.latest.max(latest);
     }
 
-    /// The owner of a lock, with the mark that shows a minimum hold.
+    /// With its marks.
     pub(crate) fn holder(&self, key: &LockKey) -> Option<String> {
         let held = self.state.lock().places.get(key)?.held(tokio_time())?;
         Some(held.owner.text().to_owned())
     }
 
-    /// All locks that have a holder: their owners, and when they end.
     pub(crate) fn locks(&self) -> Vec<(LockKey, String, Moment)> {
         let now = tokio_time();
         let state = self.state.lock();
@@ -76,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// Gives it to another store, where it is here.
+    /// Moves it to another store, if it is here.
     pub(crate) fn migrate(&self, part: &Part, to: &Self) {
         let (mut from, mut to) = (self.state.lock(), to.state.lock());
         match part {
@@ -111,9 +109,8 @@ impl Memory {
     }
 }
 
-/// The commands of one key each.
 impl Memory {
-    /// Takes the lock without a fencing token; what was found where it was not free.
+    /// Takes the lock without a fencing token, or returns what it found.
     pub(crate) fn set_lock(&self, attempt: &Attempt) -> Option<AcquireReply> {
         self.change(attempt.key.clone(), |change| {
             if change.take(attempt).is_some() {
@@ -131,7 +128,7 @@ impl Memory {
         self.change(attempt.key.clone(), |change| change.is_held_by(attempt))
     }
 
-    /// Frees the lock, and hands it to no waiter.
+    /// Frees the lock, without a hand-off.
     pub(crate) fn free_one(&self, attempt: &Attempt) -> Release {
         self.change(attempt.key.clone(), |change| change.end_hold(attempt))
     }

@@ -1,4 +1,4 @@
-//! The order in which the calls of a process join their line, and in which they are served.
+//! The order in which the calls of a process join their line and are served.
 
 use std::sync::Arc;
 
@@ -7,8 +7,7 @@ use super::process::Process;
 use crate::core::backend::{Fault, Outcome, TestStage};
 use crate::core::types::key::LockKey;
 
-/// Hears of each call that begins to ask, of each that finds its lock busy, which joins the line in the same
-/// poll, and of each that is granted its lock.
+/// Notified of each call that first requests, joins the line because the lock is busy, or is granted its lock.
 pub(super) struct Order(pub(super) Arc<Process>);
 
 impl TestStage for Order {

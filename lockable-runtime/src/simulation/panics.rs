@@ -1,4 +1,4 @@
-//! Panics of tasks, which a runtime would hide.
+//! Counts panics of tasks, which a runtime would hide.
 
 use std::cell::Cell;
 use std::panic::{set_hook, take_hook};
@@ -8,7 +8,6 @@ thread_local! {
     static PANICS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many panics there were on this thread, those of background tasks included.
 pub(super) fn panics() -> u64 {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

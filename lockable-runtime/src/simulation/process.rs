@@ -1,5 +1,5 @@
-//! A simulated process: its two connections to each server, which are opened when they are needed and replaced when
-//! they broke, as `redis/topology/connections.rs` does; and what it knows of the servers.
+//! A simulated process: two connections to each server, opened and replaced as `redis/topology/connections.rs` does,
+//! and what it knows of the servers.
 
 use std::mem;
 use std::pin::pin;
@@ -26,48 +26,41 @@ use crate::core::types::owner::Origin;
 use crate::core::types::slot::Slot;
 use crate::redis::{Before, LatestReleases};
 
-/// As the default of the real backend.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// As many as `redis/route/hops.rs` makes.
+/// As in `redis/route/hops.rs`.
 const MAX_REDIRECTS: u32 = 5;
 
-/// The first pause between two tries where a slot moves, as there.
+/// As there, where a slot moves.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) struct Process {
     pub(super) number: usize,
     pub(super) world: Arc<World>,
     pub(super) life: Arc<Life>,
-    /// The two of each server.
+    /// Two of each server.
     openings: Mutex<[Option<Arc<Opening>>; 4]>,
-    /// All that ever were open to the servers in use: those that were replaced may have an answer under way.
+    /// All connections to the servers in use: replaced ones may have a reply under way.
     opened: Mutex<Vec<Weak<Connection>>>,
     known: Mutex<Known>,
     pub(super) latest_releases: LatestReleases,
-    /// What the process is reported to.
     pub(super) events: OnceLock<(Origin, Weak<dyn Events>)>,
     subscription: Mutex<Subscription>,
-    /// Over where the process has left a primary.
     epochs: Arc<Epochs>,
-    /// Notified when the subscription is confirmed.
     pub(super) confirmed: Notify,
-    /// Notified when the subscription breaks.
     pub(super) broken: Notify,
 }
 
-/// Which server has which slot, as far as the process knows.
+/// What the process knows of the slots.
 struct Known {
     slot_owners: [usize; SLOTS],
-    /// After how many changes of the primary.
+    /// The number of changes of the primary.
     epoch: u64,
 }
 
-/// The one subscription of a process.
 #[derive(Default)]
 pub(super) struct Subscription {
     pub(super) is_confirmed: bool,
-    /// Whether no message arrives, although the server sends them.
     pub(super) is_deaf: bool,
     pub(super) is_started: bool,
 }
@@ -78,36 +71,29 @@ impl Hops {
     }
 }
 
-/// What a process asks of the server of a slot.
 #[derive(Clone)]
 pub(super) struct Ask {
     pub(super) what: &'static str,
     pub(super) slot: Slot,
     pub(super) does: Does,
-    /// Where it has a single key.
     pub(super) part: Option<Part>,
 }
 
-/// The answer to a request.
 pub(super) struct Asked<T> {
     pub(super) answer: T,
-    /// When the request was sent.
     pub(super) sent: Moment,
     /// Over once the server is left.
     pub(super) epoch: Option<Arc<Epoch>>,
-    /// What became of the request before this one.
     pub(super) before: Before<T>,
 }
 
-/// Why a request was not answered.
 pub(super) enum NoAnswer {
     Fault(Fault),
-    /// Its slot moves, so it has to be done in parts.
+    /// The slot moves, so the request has to be sent in parts.
     Moves,
 }
 
 impl NoAnswer {
-    /// The fault of a request that slots on the move do not concern.
     pub(super) fn fault(self) -> Fault {
         match self {
             Self::Fault(fault) => fault,
@@ -122,7 +108,6 @@ impl From<Fault> for NoAnswer {
     }
 }
 
-/// How often a request was sent elsewhere, or again.
 #[derive(Default)]
 struct Hops {
     redirects: u32,
@@ -130,14 +115,13 @@ struct Hops {
     asks: Option<usize>,
 }
 
-/// A connection that is being opened, or is open.
+/// A connection that is open or being opened.
 #[derive(Default)]
 struct Opening {
     connection: OnceLock<Arc<Connection>>,
     opened: Notify,
 }
 
-/// The connection of the runtime that polls.
 fn connection_kind() -> ConnectionKind {
     if polled_worker().is_some() { ConnectionKind::Caller } else { ConnectionKind::Background }
 }
@@ -163,8 +147,7 @@ impl Process {
         process
     }
 
-    /// Sends a request to the server of its slot, and on from there as the answers say: `Router::send` in
-    /// `redis/route/mod.rs`.
+    /// Sends a request to the server of its slot, and follows redirects, as `Router::send` in `redis/route/mod.rs`.
     pub(super) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         ask: Ask,
@@ -207,7 +190,6 @@ impl Process {
         before
     }
 
-    /// What follows from a refusal; the error is that it counts.
     async fn follow(
         &self,
         refused: Refused,
@@ -269,12 +251,11 @@ impl Process {
         answered
     }
 
-    /// The server that has the slot, as far as is known.
     pub(super) fn server_of(&self, slot: Slot) -> usize {
         self.known().slot_owners[slot_owner(slot)]
     }
 
-    /// After how many changes of the primary the process knows it.
+    /// The number of changes of the primary that the process knows.
     pub(super) fn epoch(&self) -> u64 {
         self.known().epoch
     }
@@ -287,7 +268,6 @@ impl Process {
         }
     }
 
-    /// The slot is at that server now, as the other one has said.
     fn learn_slot_owner(&self, slot: Slot, server: usize) {
         let is_news =
             mem::replace(&mut self.known().slot_owners[slot_owner(slot)], server) != server;
@@ -296,7 +276,7 @@ impl Process {
         }
     }
 
-    /// The Sentinels name another primary, where they do.
+    /// Learns the primary from the Sentinels.
     pub(super) fn learn_primary(self: &Arc<Self>) {
         let now = Known::now(&self.world);
         let is_news = {
@@ -327,7 +307,7 @@ impl Process {
         self.events.get()?.1.upgrade()
     }
 
-    /// A server breaks all connections.
+    /// All connections to a server break.
     fn leave_server(&self, server: usize) {
         let openings = self.openings()[2 * server..2 * server + 2].to_vec();
         for opening in openings.iter().flatten() {
@@ -341,7 +321,7 @@ impl Process {
         }
     }
 
-    /// An operator has sent this. What it stops is not polled any more, and is not passed on.
+    /// Stops what an operator's message names: it is neither polled nor passed on.
     fn hears_of_operator(&self, revocation: &Revocation) {
         let Some(events) = self.events() else { return };
         let held = self.world.rules().held_by(&revocation.owner);
@@ -350,7 +330,7 @@ impl Process {
         self.world.rules().stopped(&revocation.owner, stopped.map(|(hold, _)| hold));
     }
 
-    /// Another one has changed a lock of this process.
+    /// Another process has changed a lock of this one.
     fn hears_of_change(&self, key: &str) {
         let is_open = self.connections().iter().any(|connection| !connection.is_retired());
         if let Some(events) = self.events().filter(|_| is_open) {
@@ -359,14 +339,14 @@ impl Process {
         }
     }
 
-    /// All slots of this have left a server: the subscription to their channels has ended.
+    /// All slots of this one have left a server, which ends the subscription to their channels.
     fn hears_of_move(&self, slot: Slot) {
         if let Some(events) = self.events() {
             events.on_resubscribed(&|other| other == slot);
         }
     }
 
-    /// The connection of the caller, opened by the first that comes.
+    /// The connection of the caller; calls share its opening.
     pub(super) async fn ready(self: &Arc<Self>, server: usize) -> Result<Arc<Connection>, Fault> {
         let opening = self.opening(server, connection_kind());
         if let Some(connection) = opening.connection.get() {
@@ -398,7 +378,7 @@ impl Process {
         opening
     }
 
-    /// The address of the primary is looked up before that.
+    /// Looks up the primary first.
     async fn open(
         self: Arc<Self>,
         (server, connection_kind): (usize, ConnectionKind),
@@ -421,27 +401,27 @@ impl Process {
         }
     }
 
-    /// Ends when the server does what the process asks for now.
+    /// Waits for a message's way to the server.
     pub(super) async fn reach_server(&self, server: usize, connection_kind: ConnectionKind) {
         self.life.until(tokio_time()).await;
         let way = self.world.way(Way { connection_kind, is_reply: false });
         self.world.read_by_server(server, tokio_time().after(way)).await;
     }
 
-    /// Ends when the process hears of that.
+    /// Waits for a message's way to the process.
     pub(super) async fn reach_process(&self, connection_kind: ConnectionKind) {
         let way = self.world.way(Way { connection_kind, is_reply: true });
         self.life.until(tokio_time().after(way)).await;
     }
 
-    /// The next call shall not join what this one gave up.
+    /// The next call opens another connection.
     fn forget(&self, opening: &Arc<Opening>) {
         for other in self.openings().iter_mut() {
             drop(other.take_if(|other| Arc::ptr_eq(other, opening)));
         }
     }
 
-    /// Whether an owner token is that of a waiter of this process.
+    /// Whether a waiter of this process has the owner token.
     pub(super) fn owns(&self, owner: &str) -> bool {
         self.events.get().is_some_and(|(origin, _)| origin.is_of(owner))
     }
@@ -450,7 +430,7 @@ impl Process {
         self.subscription.lock().unwrap()
     }
 
-    /// The calling task gave up on an answer of the slot's server after that time.
+    /// A call gave up on a reply of the slot's server after that time.
     pub(super) fn unanswered(&self, slot: Slot, waited: Duration) {
         let at = 2 * self.server_of(slot) + connection_kind() as usize;
         let opening = self.openings()[at].clone();
@@ -459,7 +439,6 @@ impl Process {
         }
     }
 
-    /// The open connections, which may be retired.
     pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
         let openings = self.openings();
         openings.iter().flatten().filter_map(|opening| opening.connection.get().cloned()).collect()
@@ -474,8 +453,7 @@ impl Process {
     }
 }
 
-/// A refusal of the first request shows that nothing was granted; an earlier one, which was not answered, may have
-/// been.
+/// Only a refusal of the first request shows that nothing was granted.
 fn refusal(is_first: bool) -> Fault {
     Fault { proves_absence: is_first, ..Fault::unavailable("the server refuses that") }
 }

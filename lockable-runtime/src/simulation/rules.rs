@@ -1,4 +1,4 @@
-//! The rules that a seed has to keep, and what has to be remembered for them.
+//! The rules that a seed has to keep, and what they remember.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,7 +12,6 @@ use crate::core::lease::Lease;
 use crate::core::locker::lead::Leadership;
 use crate::core::process::clock::{Moment, tokio_time};
 
-/// A body under its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hold {
     pub(super) number: u64,
@@ -21,10 +20,8 @@ pub(super) struct Hold {
     pub(super) owner: String,
 }
 
-/// What a poll of a body showed.
 #[derive(Default)]
 pub(super) struct Polled {
-    /// The hold is a new one.
     pub(super) is_first: bool,
     /// The hold before it had the same owner token.
     pub(super) is_passed: bool,
@@ -32,72 +29,66 @@ pub(super) struct Polled {
 }
 
 pub(super) struct Rules {
-    /// How long a body may run on whose process hears that its lock was taken away.
+    /// How long a body may run after its lock was taken away, if its process is notified.
     longest_unheard: Option<Duration>,
-    /// Whether messages and answers are late at most, so that nothing is lost by that.
+    /// Whether messages and answers are late at most.
     is_mild: bool,
     longest_idle: Duration,
     keys: BTreeMap<&'static str, Key>,
-    /// All grants: the permits of a key have them in common.
+    /// By key; the permits of a key share their grants.
     grants: BTreeMap<&'static str, Vec<Grant>>,
-    /// The holds of calls that use a lock, by its owner token.
+    /// By owner token.
     users: BTreeMap<String, Vec<(u64, Lease)>>,
-    /// The owner tokens of which a server has lost a lock that it had granted: exclusion holds for the others.
+    /// The owner tokens whose locks a server has lost: exclusion holds for the others.
     lost: BTreeSet<String>,
-    /// How long those may be polled that hear of it.
+    /// Until when those may be polled that are notified.
     stop_by: BTreeMap<String, Moment>,
-    /// The holds that operators have stopped, and their owner tokens, which may not be passed on.
+    /// The holds that operators have stopped.
     stopped: BTreeSet<u64>,
     stopped_owners: BTreeSet<String>,
-    /// After how many changes of the primary a server has said last that an owner has its lock.
+    /// By owner: the number of changes of the primary before a server confirmed its lock last.
     confirmed: BTreeMap<String, u64>,
     lines: BTreeMap<Line, Vec<Arrived>>,
-    /// The workers whose calls wait without a limit.
+    /// By process and worker: the calls that wait without a limit.
     patient: BTreeSet<(usize, usize)>,
-    /// The owner tokens of places that a release queues whose caller was dropped.
+    /// The owner tokens that a release queued whose caller was dropped.
     given_up: BTreeSet<String>,
-    /// How many calls each process makes for a lock.
     calls: BTreeMap<Line, usize>,
-    /// The last leaders, by the numbers of their campaigns.
+    /// By campaign.
     leaders: BTreeMap<u64, Leader>,
 }
 
-/// A process that leads, or has led last.
 pub(super) struct Leader {
     pub(super) hold: Hold,
-    /// What it shows of that.
     pub(super) probe: Leadership,
 }
 
-/// A process and a lock; the workers whose calls wait there are in the order of their arrival.
+/// A process and a lock; its workers are in the order of their arrival.
 type Line = (usize, String);
 
-/// A call that asks for a lock, or waits for it.
 struct Arrived {
     worker: usize,
-    /// Since when it waits: one that only asks may be overtaken, and may overtake.
+    /// Only a call that waits may overtake none.
     waits: Option<Moment>,
 }
 
-/// What is known of one lock.
 #[derive(Default)]
 struct Key {
-    /// The hold that began last.
     current: Option<Hold>,
-    /// The holds that began, by their numbers.
+    /// Numbers of holds.
     begun: BTreeSet<u64>,
-    /// The fencing tokens that were used.
+    /// Fencing tokens.
     used: BTreeSet<u64>,
     /// The owner of a lock that no call uses, and since when.
     idle: Option<(String, Moment)>,
 }
 
-/// What the server granted: consecutive fencing tokens to one owner.
+/// Consecutive fencing tokens for one owner.
 struct Grant {
     first: u64,
     last: u64,
     owner: String,
-    /// By a server that was left for the other one.
+    /// By a primary that was left.
     is_left: bool,
     /// To a ticket, or by one: the fencing token stays the same.
     is_passed: bool,
@@ -125,8 +116,8 @@ impl Rules {
         }
     }
 
-    /// A server granted a lock, with these fencing tokens, the first and the last: they rise from grant to
-    /// grant. What one grants that was left is lost.
+    /// A server granted a lock, with fencing tokens from the first to the last: they rise from grant to grant. A grant
+    /// of a primary that was left is lost.
     pub(super) fn granted(
         &mut self,
         key: &'static str,
@@ -143,7 +134,7 @@ impl Rules {
             .then(|| format!("{key}: the token {first} was granted after {latest}"))
     }
 
-    /// A server gave a lock from one owner token to another.
+    /// The lock passed from one owner token to another.
     pub(super) fn transferred(&mut self, key: &'static str, from: &str, to: &str) {
         let grants = self.grants.entry(permits_key(key)).or_default();
         let is_repeated = grants.iter().any(|grant| grant.owner == to);
@@ -160,7 +151,7 @@ impl Rules {
         }
     }
 
-    /// The lock of this owner is not there any more, or may be granted to another one.
+    /// The lock of this owner is gone, or may be granted to another one.
     pub(super) fn loses(&mut self, owner: &str, is_heard: bool) {
         self.lost.insert(owner.to_owned());
         if let Some(longest) = self.longest_unheard.filter(|_| is_heard) {
@@ -178,12 +169,12 @@ impl Rules {
         *confirmed = epoch.max(*confirmed);
     }
 
-    /// Whether a server has said so after that many changes.
+    /// Since this number of changes of the primary.
     pub(super) fn is_confirmed(&self, owner: &str, epoch: u64) -> bool {
         self.confirmed.get(owner).is_some_and(|confirmed| *confirmed >= epoch)
     }
 
-    /// A body is polled, which believes in its lock; the store has that for this owner now.
+    /// A body is polled under its lock, which the store has for this owner.
     pub(super) fn polled(&mut self, hold: &Hold, in_store: Option<&str>) -> Polled {
         let is_exclusive = !self.is_lost(&hold.owner);
         let other_leader = self.other_leader(hold).filter(|_| is_exclusive);
@@ -221,17 +212,15 @@ impl Rules {
         polled
     }
 
-    /// A campaign is won.
     pub(super) fn leads(&mut self, campaign: u64, leader: Leader) {
         self.leaders.insert(campaign, leader);
     }
 
-    /// The campaigns have ended.
     pub(super) fn leads_no_more(&mut self, campaign: u64) {
         self.leaders.remove(&campaign);
     }
 
-    /// The hold of another leader of this lock, who shows that it leads still, although it has not lost its lock.
+    /// Another leader of this lock, whose guard shows that it leads, although it has not lost its lock.
     fn other_leader(&self, hold: &Hold) -> Option<u64> {
         let is_other = |leader: &&Leader| {
             let Leader { hold: other, probe } = leader;
@@ -241,7 +230,6 @@ impl Rules {
         self.leaders.values().find(is_other).map(|leader| leader.hold.number)
     }
 
-    /// A call has the lock, until it is [done](Rules::done) with it.
     pub(super) fn uses(&mut self, hold: &Hold, lease: &Lease) {
         // However short it is.
         self.keys.entry(hold.key).or_default().idle = None;
@@ -255,13 +243,13 @@ impl Rules {
         }
     }
 
-    /// The leases of this owner that are held.
+    /// Only leases that are held.
     pub(super) fn held_by(&self, owner: &str) -> Vec<(u64, Lease)> {
         let users = self.users.get(owner).into_iter().flatten();
         users.filter(|(_, lease)| lease.is_held()).cloned().collect()
     }
 
-    /// A message of an operator has arrived, which ended these holds.
+    /// An operator's message has ended these holds.
     pub(super) fn stopped(&mut self, owner: &str, holds: impl Iterator<Item = u64>) {
         for hold in holds {
             self.stopped.insert(hold);
@@ -269,7 +257,7 @@ impl Rules {
         }
     }
 
-    /// Where nothing fails, no lock is taken for long that no call uses. The store has it for this owner.
+    /// Where nothing fails, no lock is taken for long that no call uses.
     pub(super) fn idle_for_long(&mut self, key: &'static str, in_store: Option<&str>) -> bool {
         let now = tokio_time();
         // One that is marked stays taken for a minimum hold, or a ticket has it.
@@ -291,17 +279,16 @@ impl Rules {
         is_long
     }
 
-    /// No call waits any more for the answer to a release, which queues a place for this owner.
+    /// The caller of a release is gone, which queues this owner.
     pub(super) fn gives_up(&mut self, owner: &str) {
         self.given_up.insert(owner.to_owned());
     }
 
-    /// Whether a place may stay in a queue while its process lives.
+    /// Whether a queue entry may stay while its process lives.
     pub(super) fn may_be_left(&self, owner: &str) -> bool {
         !self.is_mild || self.given_up.contains(owner)
     }
 
-    /// A call of this worker begins, which may wait without a limit.
     pub(super) fn begins(&mut self, process: usize, worker: usize, call: &Call) {
         for key in call.waits_for() {
             *self.calls.entry((process, key.to_owned())).or_default() += 1;
@@ -311,7 +298,6 @@ impl Rules {
         }
     }
 
-    /// The call asks, and has its place in the line of its process from now on.
     pub(super) fn asks(&mut self, process: usize, worker: usize, key: &str) {
         if self.patient.contains(&(process, worker)) {
             let line = self.lines.entry((process, key.to_owned())).or_default();
@@ -319,7 +305,6 @@ impl Rules {
         }
     }
 
-    /// The call joins the line of its process.
     pub(super) fn joins(&mut self, process: usize, worker: usize, key: &str) {
         if self.patient.contains(&(process, worker)) {
             let line = self.lines.entry((process, key.to_owned())).or_default();
@@ -330,8 +315,8 @@ impl Rules {
         }
     }
 
-    /// The call has the lock; says how many it overtook, if it may overtake none. Its turn may have come at this very
-    /// moment, before another call joined.
+    /// The call has the lock; returns how many it overtook, if it may overtake none. Its turn may have come before
+    /// another call joined, at the same moment.
     pub(super) fn served(&mut self, process: usize, worker: usize, key: &str) -> Option<usize> {
         let line = self.lines.get_mut(&(process, key.to_owned()))?;
         let place = line.iter().position(|call| call.worker == worker)?;
@@ -341,7 +326,6 @@ impl Rules {
         (self.is_mild && call.waits.is_some() && overtaken > 0).then_some(overtaken)
     }
 
-    /// The call is over.
     pub(super) fn ends(&mut self, process: usize, worker: usize, call: &Call) {
         self.patient.remove(&(process, worker));
         for key in call.waits_for() {
@@ -353,16 +337,15 @@ impl Rules {
         }
     }
 
-    /// How many places in its lines the calls of the process can have.
+    /// How many queue entries the calls of the process can have.
     pub(super) fn places(&self, process: usize, key: &str) -> usize {
         self.calls.get(&(process, key.to_owned())).copied().unwrap_or_default()
     }
 }
 
 impl Key {
-    /// What is wrong with the fencing token of a hold that begins. Where a server has lost the lock, the answer may be
-    /// late while a later grant is used already; then tokens rise from grant to grant only. Those of a primary that was
-    /// left are beside those of the next one.
+    /// What is wrong with the fencing token of a hold that begins. If a server has lost the lock, the answer may be
+    /// late, and tokens rise from grant to grant only. Those of a primary that was left are not compared.
     fn broken_tokens(&mut self, hold: &Hold, grants: &[Grant], is_exclusive: bool) -> Vec<String> {
         let Hold { fence, ref owner, .. } = *hold;
         let is_its =

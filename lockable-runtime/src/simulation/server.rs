@@ -1,5 +1,3 @@
-//! One of the two servers: a store, and what it refuses.
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,31 +6,27 @@ use crate::core::process::clock::{Moment, tokio_time};
 
 pub(super) struct Server {
     pub(super) store: Arc<Memory>,
-    /// It answers nothing until then.
+    /// Nothing is answered until then.
     stalled: Mutex<Moment>,
-    /// What it refuses until then.
+    /// What is refused until then.
     refuses: Mutex<(Moment, Refusal)>,
 }
 
-/// What a server refuses for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It has no memory for more data (`OOM`).
+    /// `OOM`.
     #[default]
     Growth,
-    /// It cannot save (`MISCONF`): all that writes.
+    /// `MISCONF`: refuses all writes.
     Writes,
-    /// It believes that it is a replica (`READONLY`): the same, and the connection is not used again.
+    /// `READONLY`: the same, and the connection is not used again.
     ReadOnly,
 }
 
-/// What a request does with the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Does {
     Reads,
-    /// Changes or deletes what is there.
     Writes,
-    /// May need more memory.
     Grows,
 }
 
@@ -62,7 +56,7 @@ impl Server {
         *self.stalled.lock().unwrap()
     }
 
-    /// Refuses that until then, unless it refuses something already, or has done so just now.
+    /// Unless it refuses something already, or has just done so.
     pub(super) fn refuse_until(&self, end: Moment, what: Refusal) {
         let mut refuses = self.refuses.lock().unwrap();
         if tokio_time().since(refuses.0) > Duration::from_secs(1) {

@@ -1,31 +1,27 @@
-//! Which of the two servers has which slots: one of them all, until it fails over to the other one, or each its own,
-//! of which some move from one to the other.
+//! Which of the two servers has which slots: one has all until a failover, or they share them, and some move.
 
 use super::keys::SLOTS;
 
-/// How the servers are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topology {
-    /// There is one.
     One,
     /// The other one is a replica, and takes over without the last writes.
     Failover,
-    /// They share the slots, which move from one to the other key by key.
+    /// They share the slots, which move key by key.
     Slots,
 }
 
 pub(super) struct SlotOwners {
     of_slots: [SlotOwner; SLOTS],
-    /// How often one server has taken over from the other.
+    /// The number of failovers.
     pub(super) epoch: u64,
-    /// Whether the former primary is in use still, or is about to be left.
+    /// Whether the former primary is still in use.
     pub(super) is_failing_over: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotOwner {
     pub(super) server: usize,
-    /// Where the slot moves.
     pub(super) moves_to: Option<usize>,
 }
 
@@ -52,7 +48,7 @@ impl SlotOwners {
         }
     }
 
-    /// The slot moves to the other server, unless it does already; returns both.
+    /// Returns both servers, unless the slot moves already.
     pub(super) fn begin_move(&mut self, slot: usize) -> Option<(usize, usize)> {
         let slot_owner = &mut self.of_slots[slot];
         if slot_owner.moves_to.is_some() {

@@ -1,4 +1,4 @@
-//! The simulated subscription of a process, made again and again as `redis/pubsub/wake_ups.rs` does.
+//! The simulated subscription of a process, renewed as `redis/pubsub/wake_ups.rs` does.
 
 use std::mem;
 use std::pin::pin;
@@ -14,13 +14,13 @@ use crate::core::backend::{Environment as _, Events, WakeUp};
 use crate::core::process::clock::{Moment, tokio_time};
 use crate::core::types::owner::{Origin, OwnerToken};
 
-/// The pause between two subscriptions, as in the real backend.
+/// As in the real backend.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// For how long a request waits for the subscription, as in the real backend.
+/// How long a request waits for the subscription, as in the real backend.
 pub(super) const PATIENCE: Duration = Duration::from_millis(800);
 
-/// The server's end of a subscription.
+/// The server's end.
 struct Channel {
     process: Arc<Process>,
     messages: mpsc::UnboundedSender<Message>,
@@ -31,7 +31,7 @@ struct Message {
     wake_up: WakeUp,
 }
 
-/// Makes sure that this process receives the wake-ups of its attempts; answers once that is confirmed.
+/// Returns once the subscription to the process's wake-ups is confirmed.
 pub(super) async fn listen(process: &Arc<Process>) {
     let Some((origin, events)) = process.events.get() else { return };
     if !mem::replace(&mut process.subscription().is_started, true) {
@@ -100,7 +100,6 @@ impl Events for Channel {
     }
 }
 
-/// Messages arrive in their order.
 async fn receive(
     process: Arc<Process>,
     mut messages: mpsc::UnboundedReceiver<Message>,
@@ -119,7 +118,7 @@ async fn receive(
     }
 }
 
-/// Someone publishes a wake-up for the owner of a lock, or for one of its waiters.
+/// For the owner of a lock, or for one of its waiters.
 pub(super) fn forge(process: &Process, key: &'static str) {
     let world = &process.world;
     let owners: Vec<_> = world.owner(key).into_iter().chain(world.queue(key)).collect();

@@ -1,5 +1,3 @@
-//! What all seeds of a run showed.
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -10,10 +8,9 @@ use super::mix::{Kind, class};
 use super::slot_owners::Topology;
 use super::trial::Outcome;
 
-/// From this many seeds on, as in a run of the suite, everything has to occur that a run is for.
+/// From this many seeds on, as in the suite, each of `EXPECTED` has to occur.
 const ENOUGH: u64 = 180;
 
-/// What a run would be worth nothing without.
 const EXPECTED: [&str; 42] = [
     "all permits",
     "blocked runtimes",
@@ -61,11 +58,10 @@ const EXPECTED: [&str; 42] = [
 
 pub(super) struct Summary {
     start: Instant,
-    /// How long each seed is.
     millis: u64,
     seeds: u64,
     counts: BTreeMap<&'static str, u64>,
-    /// How long the last call waited once it was calm: where nothing had failed, and where much had.
+    /// The longest last call once it was calm: where nothing had failed, and where much had.
     longest_waits: [Duration; 2],
     pub(super) failed: BTreeMap<u64, Vec<String>>,
 }
@@ -95,8 +91,7 @@ impl Summary {
         }
     }
 
-    /// # Panics
-    /// When a run of many seeds has not shown what it is for.
+    /// Panics if many seeds have not shown what they are for.
     pub(super) fn assert_enough(&self) {
         let is_missing = |what: &&str| !self.counts.contains_key(what);
         let missing: Vec<_> = EXPECTED.into_iter().filter(is_missing).collect();

@@ -1,4 +1,4 @@
-//! The rules of tickets: one worker redeems one, with its fencing token; it is valid until then, and no longer than it says.
+//! The rules of tickets: at most one worker redeems one, under its fencing token, while it is valid.
 
 use super::keys::{KEYS, known};
 use super::slot_owners::Topology;
@@ -9,7 +9,7 @@ use crate::core::lease::Lease;
 use crate::core::types::ticket::Ticket;
 
 impl World {
-    /// A server gave a lock from one owner token to another: to a ticket, or to the one who redeems it.
+    /// To a ticket, or to the one who redeems it.
     pub(super) fn transferred(&self, server: usize, from: &Attempt, to: &Attempt) {
         let (key, ttl) = (known(&to.key), to.ttl.duration());
         let [from, to] = [from, to].map(|attempt| attempt.owner.as_ref());
@@ -18,7 +18,6 @@ impl World {
         self.tickets().transferred(key, from, (to, ttl));
     }
 
-    /// This owner has redeemed a ticket.
     pub(super) fn redeemed(&self, ticket: &Ticket, lease: &Lease) {
         self.count("tickets redeemed");
         let owner = lease.attempt().owner.as_ref();
@@ -32,7 +31,7 @@ impl World {
         }
     }
 
-    /// Another holder has the lock of this ticket, or no one. A process may ask a primary that was left.
+    /// The lock is free or another holder's. A process may ask a primary that was left.
     pub(super) fn is_refused(&self, ticket: &Ticket) {
         self.count("tickets refused");
         let is_known = self.mix.topology != Topology::Failover;
@@ -43,7 +42,6 @@ impl World {
         }
     }
 
-    /// No lock is a ticket's for longer than that is valid.
     pub(super) fn look_for_old_tickets(&self) {
         for key in KEYS {
             let owner = self.owner(key).filter(|owner| is_ticket(owner));

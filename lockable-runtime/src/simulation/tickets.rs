@@ -1,4 +1,4 @@
-//! The tickets of one seed: the place where workers leave them for others, and what each promises.
+//! The tickets of one seed: workers leave them here for others.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -8,35 +8,32 @@ use super::history::TICKET;
 use crate::core::process::clock::{Moment, tokio_time};
 use crate::core::types::ticket::Ticket;
 
-/// So many are there at most. Those that came first may be redeemed, or over.
+/// How many are offered at most.
 const OFFERED: usize = 6;
 
 #[derive(Default)]
 pub(super) struct Tickets {
     offered: VecDeque<Ticket>,
-    /// By the owner tokens of their locks.
+    /// By owner token.
     issued: BTreeMap<String, Issued>,
 }
 
 struct Issued {
     key: &'static str,
-    /// When its lock is free at the latest.
+    /// When its lock is free, at the latest.
     ends: Moment,
     /// Whether a worker has it.
     is_made: bool,
     /// Whether a request has taken its lock over.
     is_used: bool,
-    /// Who has redeemed it, by the owner token.
     redeemed_by: Option<String>,
 }
 
-/// Whether this is the owner token of a ticket.
 pub(super) fn is_ticket(owner: &str) -> bool {
     owner.starts_with(TICKET)
 }
 
 impl Tickets {
-    /// A server gave a lock from one owner token to another.
     pub(super) fn transferred(&mut self, key: &'static str, from: &str, to: (&str, Duration)) {
         if let Some(issued) = self.issued.get_mut(from) {
             issued.is_used = true;
@@ -51,7 +48,6 @@ impl Tickets {
         }
     }
 
-    /// A worker has made it, and leaves it here.
     pub(super) fn offer(&mut self, ticket: Ticket) {
         if let Some(issued) = self.issued.get_mut(ticket.owner().as_ref()) {
             issued.is_made = true;
@@ -62,14 +58,14 @@ impl Tickets {
         }
     }
 
-    /// One of them, which may be left here as well.
+    /// Takes one, or a copy of it.
     pub(super) fn take(&mut self, dice: &mut Dice) -> Option<Ticket> {
         let at = usize::try_from(dice.below(self.offered.len() as u64)).unwrap();
         let stays = dice.chance(400);
         if stays { self.offered.get(at).cloned() } else { self.offered.remove(at) }
     }
 
-    /// This owner has redeemed it; returns the one who has done so before.
+    /// Returns the owner who has redeemed it before.
     pub(super) fn redeemed(&mut self, ticket: &Ticket, owner: &str) -> Option<String> {
         let issued = self.issued.get_mut(ticket.owner().as_ref())?;
         issued.redeemed_by.replace(owner.to_owned())
@@ -80,18 +76,17 @@ impl Tickets {
         self.issued.get(ticket.owner().as_ref()).is_some_and(Issued::is_valid)
     }
 
-    /// Whether a request has taken over the lock of the ticket with this owner token.
+    /// Whether its lock was taken over.
     pub(super) fn is_used(&self, owner: &str) -> bool {
         self.issued.get(owner).is_some_and(|issued| issued.is_used)
     }
 
-    /// The tickets that have this lock, by their owner tokens, unless a server has lost it.
+    /// The owner tokens of tickets that have this lock, unless a server has lost it.
     pub(super) fn valid_of(&self, key: &str) -> Vec<String> {
         let valid = self.issued.iter().filter(|(_, issued)| issued.key == key && issued.is_valid());
         valid.map(|(owner, _)| owner.clone()).collect()
     }
 
-    /// Whether the time of the ticket with this owner token is over.
     pub(super) fn is_over(&self, owner: &str) -> bool {
         self.issued.get(owner).is_none_or(|issued| issued.ends <= tokio_time())
     }

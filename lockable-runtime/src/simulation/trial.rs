@@ -1,5 +1,4 @@
-//! One seed: processes whose calls want the same locks, and the faults that strike them; then calm, in
-//! which everything has to end.
+//! One seed: processes whose calls want the same locks, and faults; then calm, in which everything has to end.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -40,31 +39,28 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How often it is calm in one seed.
 const ROUNDS: u32 = 4;
 
-/// Between two looks at the world, in each of which every fault may strike one process.
+/// In each step every fault may strike one process.
 const STEP: Duration = Duration::from_millis(10);
 
-/// No call waits for longer once it is calm: for the calls before it, and for messages that are late.
+/// The bound of a wait once it is calm: for the calls before it, and for late messages.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// No call waits for longer once it is calm after faults: also for the leases of processes that were killed, for
-/// processes that are stopped, and for connections that bring no answer.
+/// The same after faults: also for the leases of killed processes, stopped processes, and silent connections.
 const LONGEST_WAIT_AFTER_FAULTS: Duration = Duration::from_secs(20);
 
-/// After this long the releases in the background have ended: the last lease, and the tries until then.
+/// Until then the releases in the background have ended: the last lease, and the tries until then.
 const SETTLED: Duration = Duration::from_secs(15);
 
-/// What one seed showed.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) counts: BTreeMap<&'static str, u64>,
     pub(super) violations: Vec<String>,
     pub(super) events: Vec<String>,
     pub(super) hash: u64,
-    /// How long the last call waited once it was calm.
+    /// Once it was calm.
     pub(super) longest_wait: Duration,
 }
 
-/// Runs one seed, which is the same each time.
 pub(super) fn run(seed: u64, duration: Duration, record: Record) -> Outcome {
     let former = panics();
     let outcome = catch_unwind(|| run_to_end(seed, duration, record));
@@ -93,7 +89,6 @@ struct Trial {
     holds: Arc<AtomicU64>,
 }
 
-/// A process with its calls.
 struct Member {
     process: Arc<Process>,
     acquirer: Arc<Acquirer>,
@@ -101,7 +96,6 @@ struct Member {
 }
 
 impl Member {
-    /// Its workers make calls until it is calm.
     fn work(&mut self, holds: &Arc<AtomicU64>) {
         for number in 0..self.process.world.mix.workers {
             let worker = Worker {
@@ -160,8 +154,8 @@ impl Trial {
         }
     }
 
-    /// Calls and faults, then calm, and then nothing may be left; returns how long the last call took once
-    /// it was calm.
+    /// Calls and faults, then calm, in which everything has to end; returns how long the last call took once it was
+    /// calm.
     async fn round(&mut self, duration: Duration) -> Duration {
         self.world.set_calm(false);
         self.members.iter_mut().for_each(|member| member.work(&self.holds));
@@ -185,7 +179,7 @@ impl Trial {
         longest_wait
     }
 
-    /// Until the background has done all that it has to do.
+    /// Waits until the background is done.
     async fn settle(&self) {
         let end = tokio_time().after(SETTLED);
         if self.world.mix.is_mild() {
@@ -198,7 +192,6 @@ impl Trial {
         sleep(end.since(tokio_time())).await;
     }
 
-    /// Where nothing fails, no lock is taken for long that no call uses.
     fn look_for_idle(&self) {
         if !self.world.mix.is_mild() {
             return;
@@ -214,7 +207,7 @@ impl Trial {
         }
     }
 
-    /// Whether a call has the lock that waits for others.
+    /// Whether a call has the lock that waits for other locks.
     fn waits_for_others(&self, key: &'static str) -> bool {
         let holds = |member: &Member| !member.acquirer.leases(&lock_key(key)).is_empty();
         self.world.mix.may_hold_idle() && self.members.iter().any(holds)
@@ -260,7 +253,7 @@ impl Trial {
         }
     }
 
-    /// The process does nothing more, and another one takes its place.
+    /// Another process takes its place.
     fn kill(&mut self, index: usize) {
         let mut replacement = self.start();
         replacement.work(&self.holds);
@@ -279,7 +272,7 @@ impl Trial {
         }
     }
 
-    /// How long the last call takes. Those that are not served are counted once.
+    /// Returns how long the last call takes. Calls that are not served are counted once.
     async fn last_call(&mut self) -> Duration {
         let calm = tokio_time();
         let is_mild = self.world.mix.is_mild();
@@ -302,7 +295,7 @@ impl Trial {
         tokio_time().since(calm)
     }
 
-    /// No call is left, and so nothing that calls need: no lock, no line, no place, no work.
+    /// Without calls no lock, line, queue entry or task may be left.
     fn look_at_the_end(&self) {
         let world = &self.world;
         for key in KEYS {
@@ -325,8 +318,8 @@ impl Trial {
         }
     }
 
-    /// A place in a queue may stay of a process that was killed, or whose withdrawal was not answered, or came
-    /// before the request that it is about. It is left until the lock is handed to it.
+    /// A queue entry may be left by a killed process, or by one whose withdrawal was not answered or came before its
+    /// request. It stays until the lock is handed to it.
     fn look_at_place(&self, key: &str, place: &str) {
         let world = &self.world;
         let is_alive = self.members.iter().any(|member| member.process.owns(place));
@@ -336,7 +329,7 @@ impl Trial {
         }
     }
 
-    /// A newcomer takes each lock until no place is left, and everything is gone then.
+    /// A newcomer takes each lock until no queue entry is left; then the stores are empty.
     async fn sweep(&mut self) {
         let is_left = |key: &&str| !self.world.queue(key).is_empty();
         let left: Vec<_> = KEYS.into_iter().filter(is_left).collect();

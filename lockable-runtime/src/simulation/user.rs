@@ -1,5 +1,3 @@
-//! A call that uses its lock: from when it has that until it is done with it.
-
 use std::sync::Arc;
 
 use super::keys::known;
@@ -34,7 +32,7 @@ impl User {
         Self { world, hold, lease }
     }
 
-    /// A body that may finish without its lock believes in it only while it sees that it is held.
+    /// A body that may finish without its lock believes in it only while its lease is held.
     pub(super) fn polled(&self) {
         if self.lease.on_lost() == OnLost::Cancel || self.lease.is_held() {
             self.world.polled(&self.hold);

@@ -1,5 +1,4 @@
-//! A worker of a simulated process: it makes one call after the other, each of which may be dropped at any
-//! moment.
+//! A worker of a simulated process: it makes one call after the other, each of which may be dropped.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -26,8 +25,7 @@ use crate::core::types::options::Wait;
 use crate::core::types::permit::Permits;
 use crate::core::types::ticket::Ticket;
 
-/// A call with a wait limit may take longer by this, where nothing fails: by two tries, and by the releases
-/// that each waits for before.
+/// How much longer than its wait limit a call may take, where nothing fails: two tries, and the releases before them.
 const LONGEST_TRIES: Duration = Duration::from_millis(2_500);
 
 #[derive(Clone)]
@@ -35,12 +33,10 @@ pub(super) struct Worker {
     pub(super) number: usize,
     pub(super) process: Arc<Process>,
     pub(super) acquirer: Arc<Acquirer>,
-    /// Counts the holds of all workers.
     pub(super) holds: Arc<AtomicU64>,
 }
 
 impl Worker {
-    /// Makes calls until it is calm.
     pub(super) async fn work(self) {
         let world = &self.process.world;
         while !world.is_calm() {
@@ -105,7 +101,7 @@ impl Worker {
         }
     }
 
-    /// The guard of the call. Where nothing fails, a call that waits keeps its limit, but for its own requests.
+    /// Where nothing fails, a call that waits keeps its limit, but for its own requests.
     fn acquire<G: Held>(
         &self,
         call: &Call,
@@ -160,7 +156,7 @@ impl Worker {
         }
     }
 
-    /// What the library polls only while the lease is held, unless it may finish without that.
+    /// Polled only while the lease is held, unless it may finish after a loss.
     async fn body<G: Held>(
         &self,
         call: &Call,
@@ -175,7 +171,7 @@ impl Worker {
         self.steps(call, &users).await;
     }
 
-    /// The steps of a body, at each poll of which it believes in its locks. A leader resigns once it is calm.
+    /// The steps of a body, which believes in its locks at each poll. A leader resigns once it is calm.
     pub(super) async fn steps(&self, call: &Call, users: &[User]) {
         for _ in 0..call.steps {
             if call.form == Form::Lead && self.process.world.is_calm() {
@@ -191,7 +187,7 @@ impl Worker {
         users.iter().for_each(User::polled);
     }
 
-    /// Work that looks at its lease before each step by itself.
+    /// Checks the lease before each step.
     async fn hold_by_hand<G: Held>(&self, call: &Call, guard: G) -> &'static str {
         let world = &self.process.world;
         let leases = G::leases(guard.shown());
@@ -229,7 +225,7 @@ impl Worker {
         }
     }
 
-    /// Leaves the lock to a ticket, for any worker. A guard without one is released.
+    /// Leaves the lock to a ticket. A guard without one is released.
     async fn pass<G: Held>(
         &self,
         call: &Call,
@@ -254,7 +250,7 @@ impl Worker {
         }
     }
 
-    /// As `core/locker/blocking.rs` does it: the thread waits for tasks of the background, and nothing stops its body.
+    /// As `core/locker/blocking.rs`: the thread waits for tasks of the background, and nothing stops its body.
     async fn block<G: Held>(&self, call: &Call) -> &'static str {
         self.process.world.count("sync calls");
         let guard = match tokio::spawn(self.acquire::<G>(call)).await.unwrap() {
@@ -282,7 +278,6 @@ impl Worker {
         }
     }
 
-    /// One for each of the locks.
     pub(super) fn users(&self, leases: &[Lease]) -> Vec<User> {
         let is_first = |at: usize| leases[..at].iter().all(|lease| lease.key() != leases[at].key());
         let each = (0..leases.len()).filter(|at| is_first(*at));
@@ -292,12 +287,11 @@ impl Worker {
         each.map(user).collect()
     }
 
-    /// The number of the next hold, or campaign.
     pub(super) fn next_number(&self) -> u64 {
         self.holds.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A call for one lock begins, all at once with its grant: that is none of a server which its process has left.
+    /// A call for one lock begins, with a grant of no server that its process has left.
     pub(super) fn begins(&self, call: &Call, users: &[User]) {
         let (world, epoch) = (&self.process.world, self.process.epoch());
         let [User { hold, .. }] = users else { return };
@@ -309,14 +303,13 @@ impl Worker {
         }
     }
 
-    /// Once it is calm, no call holds its lock for long.
     fn pause(&self, call: &Call) -> Duration {
         let is_calm = self.process.world.is_calm();
         if is_calm { Duration::from_millis(1) } else { call.pause }
     }
 
-    /// Whether a lease that begins lasts long enough for a renewal whose request and reply are late, and which is
-    /// refused or redirected, where nothing else fails. It may come from a call that asked for less.
+    /// Whether a lease lasts long enough for a renewal that is late both ways, and refused or redirected, where nothing
+    /// else fails. The lease may come from a call that asked for less.
     pub(super) fn is_long_enough(&self, lease: &Lease) -> bool {
         let shortest = self.process.world.mix.shortest_kept();
         shortest.is_some_and(|shortest| {
@@ -325,8 +318,7 @@ impl Worker {
         })
     }
 
-    /// A call has ended with an error after it had its lock. Where nothing fails, a lease that is renewed is
-    /// not lost.
+    /// Where nothing fails, a renewed lease is not lost.
     pub(super) fn ended(&self, call: &Call, is_renewable: bool, error: &LockError) -> &'static str {
         let Self { number, process, .. } = self;
         let is_kept = is_renewable && call.options.renew && call.options.max_hold.is_none();
@@ -340,13 +332,12 @@ impl Worker {
     }
 }
 
-/// Whether a lease is over that is granted: by itself, and not by an operator or its longest hold.
+/// Whether a lease is over by itself, not by an operator or its longest hold.
 fn is_over_already(world: &World, lease: &Lease) -> bool {
     let is_lost = world.rules().is_lost(lease.attempt().owner.as_ref());
     !is_lost && lease.still_held().is_err_and(|error| error.is_lost())
 }
 
-/// What became of the ticket.
 fn told<G: Held>(world: &World, ticket: &Ticket, redeemed: &Result<G, LockError>) {
     match redeemed {
         Ok(guard) => guard.each().for_each(|lease| world.redeemed(ticket, lease)),
@@ -367,7 +358,6 @@ fn outcome_of(error: &LockError) -> &'static str {
     }
 }
 
-/// What a call was granted, as it is counted.
 fn what(call: &Call) -> &'static str {
     match call.options.permits {
         Permits::OneOf(_) => "permits",

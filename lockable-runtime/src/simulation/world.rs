@@ -31,49 +31,44 @@ pub(super) struct World {
     slot_owners: Mutex<SlotOwners>,
     pub(super) mix: Mix,
     dice: Mutex<Dice>,
-    /// Those of what came later: what they say changes no seed that has none of it.
+    /// Later additions draw from these, so that seeds without them stay the same.
     late_dice: Mutex<Dice>,
     pub(super) history: Mutex<History>,
     rules: Mutex<Rules>,
     tickets: Mutex<Tickets>,
-    /// All that were started.
     processes: Mutex<Vec<Weak<dyn Hears>>>,
-    /// The locks of which a process hears that others have changed them, and their owners then.
+    /// The locks whose changes a process is notified of, and their owners then.
     tracked: Mutex<BTreeMap<(usize, &'static str), String>>,
     /// How many requests of each attempt for any permit are under way, and whether two ever were.
     requests: Mutex<BTreeMap<String, (u32, bool)>>,
-    /// One less than the first fencing token: those of the calendar differ from run to run.
+    /// One less than the first fencing token, which differs from run to run.
     fences: OnceLock<u64>,
-    /// Whether nothing goes wrong any more, and no call begins.
+    /// Whether nothing fails any more, and no call begins.
     is_calm: AtomicBool,
 }
 
-/// A request to a server, as far as that has to know before it does what is asked.
+/// What a server knows of a request before it serves it.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) what: &'static str,
     pub(super) server: usize,
-    /// The number of the slot that it is about.
     pub(super) slot_owner: usize,
     pub(super) does: Does,
-    /// Where it has a single key.
+    /// Of a request with a single key.
     pub(super) part: Option<Part>,
-    /// Whether the slot only moves to that server, as far as the process knows.
+    /// As the process knows.
     pub(super) is_asking: bool,
 }
 
-/// Why a server does not do what it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The other server has the slot.
     Moved(usize),
-    /// The slot moves there, and this key is not here any more.
+    /// The slot moves there, and this key has.
     Asks(usize),
     /// The slot moves, and not all keys are here.
     Moves,
-    /// The server refuses that at the moment.
     ByServer(Refusal),
-    /// The server refuses the rest after it has done the first part, which takes the lock.
+    /// The lock is taken, and the rest refused.
     HalfDone,
 }
 
@@ -139,7 +134,6 @@ impl World {
         self.is_calm.load(Ordering::Relaxed)
     }
 
-    /// How long a request or a reply is under way.
     pub(super) fn way(&self, way: Way) -> Duration {
         let Mix { slow, longest_way, very_slow, ref slow_ways, .. } = self.mix;
         let slow = if slow_ways.contains(&way) { slow } else { 0 };
@@ -155,8 +149,6 @@ impl World {
         })
     }
 
-    /// How long a message of a grant is under way.
-    /// How often a message arrives: now and then twice.
     pub(super) fn copies_of_message(&self) -> u64 {
         let is_doubled = self.roll(|dice| dice.chance(self.mix.doubled_message));
         if is_doubled {
@@ -177,14 +169,14 @@ impl World {
         })
     }
 
-    /// What happens in the same millisecond happens in any order.
+    /// Shuffles what happens in the same millisecond.
     pub(super) async fn in_any_order(&self) {
         for _ in 0..self.roll(|dice| dice.below(4)) {
             yield_now().await;
         }
     }
 
-    /// What was sent arrives then, and is read once the server does anything.
+    /// Waits until the request arrives, and the server is not stalled.
     pub(super) async fn read_by_server(&self, server: usize, arrives: Moment) {
         sleep_until(|| arrives.max(self.servers[server].stalled_until())).await;
         self.in_any_order().await;
@@ -194,7 +186,6 @@ impl World {
         &self.servers[server].store
     }
 
-    /// One that is used.
     pub(super) fn any_server(&self) -> &Server {
         let at = match self.mix.topology {
             Topology::One => 0,
@@ -208,13 +199,12 @@ impl World {
         self.slot_owners.lock().unwrap()
     }
 
-    /// Where a key is at the moment, and where it may be as well.
+    /// Where a key is, and where its slot moves.
     fn stores_of(&self, key: &str) -> impl Iterator<Item = &Arc<Memory>> {
         let SlotOwner { server, moves_to } = self.slot_owners().slot_owner(slot_owner_of(key));
         [Some(server), moves_to].into_iter().flatten().map(|server| self.store(server))
     }
 
-    /// Has the server do what is asked for, unless it refuses that.
     pub(super) fn serve<T>(&self, request: &Request, reply: Reply<T>) -> Result<T, Refused> {
         let admitted = self.admit(request);
         match admitted {
@@ -261,23 +251,23 @@ impl World {
         }
     }
 
-    /// Whether the last of the memory is used up between the two commands of an acquisition.
+    /// Whether the memory is full between the two commands of an acquisition.
     fn is_done_by_half(&self, request: &Request) -> bool {
         request.what == "acquire" && self.roll(|dice| dice.chance(300))
     }
 
-    /// Whether the server was left for the other one, which does not know what it does.
+    /// Whether the other server took over from this one.
     fn is_left(&self, server: usize) -> bool {
         self.mix.topology == Topology::Failover && self.slot_owners().primary() != server
     }
 
-    /// The owner of a lock in the store, with the mark that shows a minimum hold.
+    /// The owner of a lock in the store, with its marks.
     pub(super) fn owner(&self, key: &str) -> Option<String> {
         let lock_key = lock_key(key);
         self.stores_of(key).find_map(|store| store.holder(&lock_key))
     }
 
-    /// Whether a server has anything of the key whose slot it does not have.
+    /// Whether the server without the key's slot has anything of the key.
     pub(super) fn is_elsewhere(&self, key: &str) -> bool {
         let (key, SlotOwner { server, .. }) =
             (lock_key(key), self.slot_owners().slot_owner(slot_owner_of(key)));
@@ -291,14 +281,13 @@ impl World {
         processes.push(Arc::downgrade(process));
     }
 
-    /// Those that live.
     pub(super) fn processes(&self) -> Vec<Arc<dyn Hears>> {
         let processes = self.processes.lock().unwrap();
         let living = processes.iter().filter_map(Weak::upgrade);
         living.filter(|process| !process.life().is_over()).collect()
     }
 
-    /// An operator asks the holder of a lock to stop, where there is one. That of a ticket is freed: no one is at work.
+    /// An operator asks the holder of a lock to stop. A ticket's lock is released: no one is at work.
     pub(super) fn revoke(&self, key: &'static str) {
         match self.owner(key) {
             Some(owner) if is_ticket(&owner) => {
@@ -310,7 +299,7 @@ impl World {
         }
     }
 
-    /// An operator takes a lock away, unless no server has its queue and its counter beside it.
+    /// An operator takes a lock away, unless its slot moves.
     pub(super) fn force(&self, key: &'static str) {
         if self.slot_owners().slot_owner(slot_owner_of(key)).moves_to.is_some() {
             return;
@@ -340,7 +329,7 @@ impl World {
         self.servers.iter().for_each(|server| server.store.flush());
     }
 
-    /// The store has lost the lock of this owner, who may believe in it for as long as its lease lasts.
+    /// The owner may believe in its lock until its lease ends.
     fn lose(&self, key: &'static str, owner: &str) {
         let owner = owner.trim_start_matches(MARKS);
         let is_heard = self
@@ -352,7 +341,6 @@ impl World {
         self.rules().loses(owner, is_heard);
     }
 
-    /// A message of an operator, which may be late or lost.
     fn send(&self, verb: Verb, key: &'static str, owner: String) {
         let (key, reason) = (lock_key(key), Reason::new("an operator"));
         let revocation = Revocation { verb, owner, key, reason };
@@ -370,17 +358,15 @@ impl World {
         }
     }
 
-    /// Who hears from now on what others do with this lock.
     pub(super) fn tracks(&self, process: usize, key: &LockKey, owner: &str) {
         self.tracked.lock().unwrap().insert((process, known(key)), owner.to_owned());
     }
 
-    /// The connection broke over which a process hears that.
+    /// The connection broke that notifies the process.
     pub(super) fn untrack(&self, process: usize) {
         self.tracked.lock().unwrap().retain(|(of, _), _| *of != process);
     }
 
-    /// Another one has changed a lock.
     fn changed(&self, key: &'static str) {
         for process in self.processes() {
             if self.tracked.lock().unwrap().remove(&(process.number(), key)).is_none() {
@@ -394,7 +380,7 @@ impl World {
         }
     }
 
-    /// The other server takes over with the data of a moment ago. What the former has done since is lost.
+    /// The other server takes over with older data.
     pub(super) fn fail_over(&self, snapshot: Snapshot) {
         let former = self.slot_owners().primary();
         let (old, new) = (self.store(former), self.store(1 - former));
@@ -417,12 +403,10 @@ impl World {
         self.slot_owners().fail_over();
     }
 
-    /// Gives a key to the server to which its slot moves.
     pub(super) fn migrate(&self, part: &Part, from: usize, to: usize) {
         self.store(from).migrate(part, self.store(to));
     }
 
-    /// What is in a slot, key by key.
     pub(super) fn parts(slot_owner: usize) -> Vec<Part> {
         let locks = keys_in(slot_owner).map(|key| Part::Lock(lock_key(key)));
         // All permits have one queue.
@@ -435,7 +419,6 @@ impl World {
         self.stores_of(key).flat_map(|store| Memory::queue(store, &lock_key)).collect()
     }
 
-    /// The owner and the queue of each lock, for the trace.
     pub(super) fn shown(&self, names: &mut Names) -> String {
         let used = KEYS.map(|key| (key, self.owner(key), self.queue(key)));
         let used =
@@ -446,12 +429,10 @@ impl World {
         shown.collect::<Vec<_>>().join("; ")
     }
 
-    /// A fencing token, counted from the first one.
     pub(super) fn fence(&self, token: u64) -> u64 {
         token.saturating_sub(*self.fences.get_or_init(|| token - 1))
     }
 
-    /// A server granted a lock.
     pub(super) fn granted(&self, server: usize, key: &LockKey, owner: &str, fence: Reserved) {
         let fence = [fence.first, fence.last()].map(|token| self.fence(token));
         let is_left = self.is_left(server);
@@ -474,8 +455,8 @@ impl World {
         }
     }
 
-    /// A request for any permit goes out, as a whole or in parts. One in parts that goes out while another one is under
-    /// way may take a second permit: each looks for its own before the other one has it.
+    /// A request for any permit starts. One in parts beside another one may take a second permit: neither sees what the
+    /// other takes.
     pub(super) fn begins_request(&self, attempt: &Attempt) {
         if attempt.local_permit.is_some() {
             let mut requests = self.requests.lock().unwrap();
@@ -486,14 +467,14 @@ impl World {
         }
     }
 
-    /// A request for any permit that waits takes one in parts: its place in the queue may be granted another one
-    /// before it has left.
+    /// A request for any permit that waits takes one in parts: its queue entry may be granted another one before it
+    /// leaves.
     pub(super) fn waits_in_parts(&self, attempt: &Attempt) {
         let mut requests = self.requests.lock().unwrap();
         requests.entry(attempt.owner.as_ref().to_owned()).or_default().1 = true;
     }
 
-    /// It was answered. One that was given up stays under way.
+    /// A request was answered. One that was abandoned stays under way.
     pub(super) fn ends_request(&self, attempt: &Attempt) {
         let mut requests = self.requests.lock().unwrap();
         if let Some((under_way, _)) = requests.get_mut(attempt.owner.as_ref()) {
@@ -501,7 +482,6 @@ impl World {
         }
     }
 
-    /// A server said that this owner has its lock.
     pub(super) fn confirms(&self, server: usize, owner: &str) {
         if self.mix.topology == Topology::Failover {
             let is_left = self.is_left(server);
@@ -514,12 +494,12 @@ impl World {
         }
     }
 
-    /// Whether a server may not know of the end of this hold.
+    /// Whether a server may not know that this hold ended.
     pub(super) fn may_lose(&self, hold: &Hold) -> bool {
         self.mix.topology == Topology::Failover || self.rules().is_lost(&hold.owner)
     }
 
-    /// Whether this hold, which ended well, leaves its lock done for so long.
+    /// Whether this hold leaves its lock done for so long.
     pub(super) fn is_done(&self, hold: &Hold, rest: Duration) -> bool {
         let key = lock_key(hold.key);
         let mut found =
@@ -530,12 +510,10 @@ impl World {
         found.owner.text().strip_prefix(MARKS) == Some(&hold.owner) && rest <= longest
     }
 
-    /// Something may happen to this lock.
     pub(super) fn struck_key(&self) -> &'static str {
         self.roll(|dice| if dice.chance(500) { KEYS[0] } else { dice.one_of(&KEYS) })
     }
 
-    /// A body is polled, which believes in its lock.
     pub(super) fn polled(&self, hold: &Hold) {
         let in_store = self.owner(hold.key);
         let mut history = self.history();
@@ -550,7 +528,7 @@ impl World {
     }
 }
 
-/// The answer of the store in memory, which needs no time.
+/// The answer of the store in memory, which is ready at once.
 pub(super) fn answer<T>(mut reply: Reply<T>) -> T {
     match reply.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(answer)) => answer,

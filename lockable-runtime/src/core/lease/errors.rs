@@ -18,7 +18,7 @@ impl Lease {
     }
 
     /// # Errors
-    /// When the lock was found lost before its release, though the backend may not have noticed.
+    /// When the lock was found lost before its release.
     pub(crate) fn not_lost(&self) -> Result<(), LockError> {
         let found = self.state().loss();
         found.map_or(Ok(()), |loss| Err(self.lost_error(loss)))

@@ -1,4 +1,4 @@
-//! Why a holder can no longer be sure that it holds.
+//! Why a lease was lost.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ impl Loss {
         }
     }
 
-    /// Explains the loss in a sentence, with what the holder can do about it.
+    /// Explains the loss, with what the holder can do about it.
     ///
     /// `unrenewed` is why the last renewal failed, and `reason` the operator's.
     pub(super) fn why(

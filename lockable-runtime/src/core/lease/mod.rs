@@ -127,7 +127,7 @@ impl Lease {
         self.0.renews.store(options.renew, Ordering::Release);
     }
 
-    /// Renews the lease if a third of it has gone by; fails if it is over.
+    /// Renews the lease if a third of it has passed; fails if it is over.
     pub(crate) async fn refresh(&self) -> Result<(), LockError> {
         let third = self.0.ttl.duration() / 3;
         if !self.update(|state, now| state.is_older(third, now)) {
@@ -432,7 +432,6 @@ impl Lease {
         self.0.state.lock()
     }
 
-    /// Changes the state; the caller that finds a loss reports it, once.
     fn update<R>(&self, change: impl FnOnce(&mut LeaseState, Moment) -> R) -> R {
         // The clock is read under the lock, so that time never goes back from change to change.
         let mut state = self.state();
@@ -473,7 +472,7 @@ impl Lease {
     }
 }
 
-/// The owner token of a lease, for tests that look for it in the server.
+/// For tests that look for it in the server.
 #[cfg(lockable_internals)]
 #[must_use]
 pub fn owner_of(lease: &Lease) -> &str {

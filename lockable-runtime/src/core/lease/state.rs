@@ -56,7 +56,7 @@ pub(crate) enum LeaseEnd {
     /// It is near once this has passed.
     Far(Duration),
     Near(Duration),
-    /// The body has to stop: the lease is not [`Held`](Status::Held) any more.
+    /// The lease is not [`Held`](Status::Held) any more.
     Over(Status),
 }
 
@@ -165,7 +165,7 @@ impl LeaseState {
         }
     }
 
-    /// A renewal failed, which says nothing about the lock; ignored after the end of the lease.
+    /// A renewal failed, which says nothing about the lock.
     pub(crate) fn unanswered(&mut self, cause: &Arc<LockError>) {
         if self.end.is_none() {
             self.unrenewed = Some(Arc::clone(cause));

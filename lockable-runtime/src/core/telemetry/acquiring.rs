@@ -87,7 +87,6 @@ pub(crate) fn acquisition_failed(label: &Label, error: &LockError) {
     }
 }
 
-/// A waiting call, for as long as this lives.
 pub(crate) struct Waiting<'a> {
     backend: &'a Arc<dyn Backend>,
     since: Moment,
@@ -124,7 +123,6 @@ pub(crate) fn waits_long(key: DisplayKey<'_>, waited: Duration, why: &str) {
         "the call is still waiting; {why}");
 }
 
-/// A call waits for a lock without a holder.
 pub(crate) fn waits_behind(key: DisplayKey<'_>, why: &str) {
     info!(name: "wait", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), "the call waits; {why}");

@@ -32,7 +32,6 @@ pub(crate) enum HoldEnd {
         /// The share of the lease.
         used: f64,
     },
-    /// At an operator's request.
     Revoked,
     Lost,
 }

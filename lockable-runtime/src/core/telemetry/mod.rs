@@ -56,8 +56,7 @@
 //! `hold` is their sibling. The spans are at debug level, because a subscriber prints them before every line that a
 //! body logs.
 //!
-//! Each failed call logs an event: while a server is down, a busy service logs a line for each call. Use a subscriber
-//! that limits repeated lines to bound them.
+//! While a server is down, each failed call logs an event: use a subscriber that limits repeated lines.
 //!
 //! # Which lock
 //!
@@ -74,8 +73,8 @@
 //!
 //! - Spans and events have it as the field `lock`, and the module and name of the decorated function as `function`,
 //!   such as `shop::orders::settle`. What is not known is missing.
-//! - Metrics have it as the label `lock`, which may be empty. Functions with the same template share it, because they
-//!   contend for the same locks. So the number of time series is that of the places in the code, not of the locks.
+//! - Metrics have it as the label `lock`, which may be empty. Functions with the same template share it: there is a
+//!   time series for each place in the code, not for each lock.
 //!
 //! Work in the background is reported under the label of its call.
 //!
@@ -99,9 +98,8 @@
 //! | `lockable.release.abandoned` | counter | `lockable_release_abandoned_total` | | releases that were abandoned |
 //! | `lockable.release.backlog` | gauge | `lockable_release_backlog` | | releases that wait in the background now |
 //!
-//! The key is never a label: each order would make a new time series. A new locker gives the units and the descriptions
-//! to the recorder, so install the recorder first. Counters of rare events start at zero, for each lock at the end of
-//! its first call.
+//! The key is never a label. A new locker gives the units and the descriptions to the recorder, so install the recorder
+//! first. Counters of rare events start at zero, for each lock at the end of its first call.
 //!
 //! ## Prometheus
 //!
@@ -113,9 +111,8 @@
 //!     .set_buckets(&[0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0])?;
 //! ```
 //!
-//! Without the first, counters have no `_total` in their names and times no `_seconds`; without the second there are no
-//! buckets. Then all panels of the dashboard [`grafana.json`] are empty, and no rule of [`alerts.yml`] fires. The
-//! example [`prometheus.rs`] is a whole program.
+//! Without these, counters have no `_total` in their names, times no `_seconds` and no buckets: then all panels of the
+//! dashboard [`grafana.json`] are empty, and no rule of [`alerts.yml`] fires. [`prometheus.rs`] is a whole program.
 //!
 //! [`grafana.json`]: https://github.com/lockable/lockable/blob/main/examples/services/grafana.json
 //! [`alerts.yml`]: https://github.com/lockable/lockable/blob/main/examples/services/alerts.yml

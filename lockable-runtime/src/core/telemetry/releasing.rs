@@ -9,7 +9,6 @@ use super::span::{TARGET, inside};
 use crate::core::backend::{Fault, Release};
 use crate::core::types::redact::DisplayKey;
 
-/// Awaits a release in its span.
 pub(crate) async fn releasing(
     key: DisplayKey<'_>,
     release: Pin<&mut impl Future<Output = Result<Release, Fault>>>,

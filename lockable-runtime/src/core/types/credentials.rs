@@ -59,7 +59,6 @@ impl Credentials {
 }
 
 impl fmt::Debug for Credentials {
-    /// Without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
     }

@@ -10,11 +10,10 @@ use std::str::FromStr;
 use crate::core::text::hole;
 use crate::core::types::error::{LockError, LockErrorKind};
 
-/// In bytes, prefix included. Redis would take 512 MiB; a key this long is a value that was put into a template by
-/// mistake.
+/// Prefix included. A longer key is a value that was put into a template by mistake.
 pub(crate) const MAX_KEY_BYTES: usize = 1024;
 
-/// The most keys of one call. A call that needs more wants a lock for all of them.
+/// A call that needs more wants a lock for all of them.
 pub(crate) const MAX_KEYS: usize = 64;
 
 /// The name of one lock.
@@ -152,7 +151,7 @@ impl Display for LockKey {
 /// The keys of a request.
 #[doc(hidden)]
 pub trait Keys {
-    /// All of them, as they are written: at least one.
+    /// As they are written: at least one.
     fn all(&self) -> &[LockKey];
 }
 
@@ -168,8 +167,6 @@ impl Keys for Vec<LockKey> {
     }
 }
 
-/// # Errors
-/// When one call cannot have this number of keys.
 pub(crate) fn counted(keys: Vec<LockKey>) -> Result<Vec<LockKey>, LockError> {
     let flaw = match keys.len() {
         0 => {

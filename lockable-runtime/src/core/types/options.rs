@@ -19,8 +19,7 @@ pub(crate) const FENCE_LIFE: u64 = 600_000;
 pub(crate) struct Ttl(u64);
 
 impl Ttl {
-    /// Ten seconds, as in the annotation this crate mirrors: longer than most request handlers run, short enough to
-    /// wait out when a process dies.
+    /// Longer than most request handlers run, short enough to wait out when a process dies.
     pub(crate) const DEFAULT: Self = Self(10_000);
 
     /// Under ten milliseconds the drift allowance and one round trip would use up the lease.
@@ -128,7 +127,7 @@ pub(crate) enum Begin {
     WithTheLast,
 }
 
-/// Until when a lock is done, from its grant, if its body ends well.
+/// When the period of `once` ends, from the grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Once {
@@ -144,7 +143,7 @@ pub enum Once {
 pub enum Wait {
     /// It tries once.
     Never,
-    /// For this long, from its start.
+    /// From its start.
     AtMost(Duration),
     /// Without a limit.
     #[default]

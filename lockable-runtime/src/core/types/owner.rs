@@ -93,7 +93,6 @@ impl OwnerToken {
 pub(crate) struct Origin(pub(super) u64);
 
 impl Origin {
-    /// An origin that no other locker has, in any process.
     pub(crate) fn draw() -> Result<Self, LockError> {
         Self::draw_in(ProcessId::current()?)
     }
@@ -154,7 +153,7 @@ impl fmt::Debug for OwnerToken {
 pub(crate) struct LockValue(Vec<u8>);
 
 impl LockValue {
-    /// A listing reads no more bytes: every owner token is shorter.
+    /// A listing reads no more; every owner token is shorter.
     pub(crate) const MAX_BYTES: usize = 1_024;
 
     pub(crate) fn new(mut value: Vec<u8>) -> Self {

@@ -79,7 +79,7 @@ impl PermitsKey {
     /// The gate, and the permits of that number.
     ///
     /// # Errors
-    /// When a key cannot have this number.
+    /// When a key cannot have it.
     pub(crate) fn all(&self, count: u32) -> Result<Vec<LockKey>, LockError> {
         let about = |error: LockError| error.with_key(self.0.as_str());
         let count = Permits::All(count).count().map_err(about)?;
@@ -114,7 +114,6 @@ impl PermitsKey {
         (1..=count).map(|number| self.member(number))
     }
 
-    /// The error of a call for all permits that counts fewer than another call.
     pub(crate) fn has_more_than(&self, count: usize) -> LockError {
         let message = format!(
             "another call for this key counts more than {count} permits, and has one above that number; write the same \

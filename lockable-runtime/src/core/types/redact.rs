@@ -33,7 +33,7 @@ impl<'a> DisplayKey<'a> {
         if self.is_redacted { Cow::Owned(pseudonym(self.key)) } else { Cow::Borrowed(self.key) }
     }
 
-    /// The text, in which the key and companion keys that contain it are redacted.
+    /// Redacts the key, and companion keys that contain it.
     pub(crate) fn redact_in(self, text: &str) -> Cow<'_, str> {
         if self.is_redacted && !self.key.is_empty() && text.contains(self.key) {
             Cow::Owned(text.replace(self.key, &pseudonym(self.key)))
@@ -42,8 +42,7 @@ impl<'a> DisplayKey<'a> {
         }
     }
 
-    /// The words of a person, who may name the key without its prefix, or a part of it, and without the braces of its
-    /// hash tag and the number of a permit.
+    /// Redacts the words of a person, who may leave out the prefix, braces, number of a permit, or a part of the key.
     pub(crate) fn redact_in_words(self, words: &str) -> Cow<'_, str> {
         let mut shown = self.redact_in(words);
         if self.is_redacted {
@@ -70,7 +69,7 @@ impl<'a> DisplayKey<'a> {
     }
 }
 
-/// The text with `other` in the place of `word`, if no letter and no digit is right beside it.
+/// Replaces `word` where it has no letter or digit beside it.
 fn without_word(text: &str, word: &str, other: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;

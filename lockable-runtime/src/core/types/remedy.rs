@@ -41,7 +41,6 @@ impl Advice {
     }
 }
 
-/// The first of several that says anything.
 pub(crate) fn first<'a>(advices: impl IntoIterator<Item = &'a Advice>) -> Advice {
     advices.into_iter().find(|advice| !advice.is_empty()).cloned().unwrap_or_default()
 }

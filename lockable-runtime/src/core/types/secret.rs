@@ -174,7 +174,7 @@ impl<T> fmt::Debug for Secret<T> {
     }
 }
 
-/// The content of a file; empty for a second reading of what is no regular file, such as a pipe.
+/// The content of a file; empty for a second reading of a pipe and the like.
 fn read(path: &Path, once: &OnceLock<Vec<u8>>) -> io::Result<Vec<u8>> {
     match once.get() {
         Some(content) => Ok(content.clone()),

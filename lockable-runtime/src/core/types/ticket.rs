@@ -105,7 +105,7 @@ impl Ticket {
         format!("{HEAD}{VERSION}:{sum:016x}:{parts}")
     }
 
-    /// The owner token of the lock while the ticket is valid.
+    /// While the ticket is valid.
     pub(crate) fn owner(&self) -> OwnerToken {
         self.holder.of_ticket()
     }

@@ -36,7 +36,6 @@ impl Plan {
         [self.look, self.check].into_iter().flatten().fold(latest, Moment::min)
     }
 
-    /// What is done now that the lease is due; it also serves for the planned look.
     pub(super) fn take(&mut self, now: Moment) -> Due {
         self.look = None;
         if self.check.is_none_or(|check| now < check) && now < self.renewal {
@@ -66,7 +65,7 @@ impl Plan {
         self.look = Some(self.due_by(latest));
     }
 
-    /// Its lock may have been changed: returns when it is looked at, soon but not more and more often.
+    /// Plans a look, because the lock may have been changed: soon, but not more and more often.
     pub(super) fn changed(&mut self, now: Moment) -> Moment {
         let due = schedule::look(self.looked, self.looks, now);
         if let Some(planned) = self.look.filter(|planned| *planned <= due) {
