@@ -330,6 +330,7 @@ pub use self::operators::check;
 ///
 /// ```text
 /// error[E0432]: unresolved import `lockable_runtime`
+///               could not find `lockable_runtime` in the list of imported crates
 /// ```
 ///
 /// Then write `crate = ::shop` if the crate `shop` has `pub use lockable_runtime::*;`. The line
