@@ -3,7 +3,7 @@
 use crate::read;
 
 /// Who looks for a lock reads it to its end.
-const MAX_LINES: usize = 185;
+const MAX_LINES: usize = 165;
 
 #[test]
 fn the_readme_is_short() {
