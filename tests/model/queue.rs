@@ -6,6 +6,9 @@
 //! calls are dropped and processes are killed, each as often as the budget of a world says. The rules are in
 //! `rules.rs`; each is missed in some order of events if it is left out.
 //!
+//! In an order that a failure prints, `Arrive(Request(…))` is a step of the server, and `Arrive(Answer(…))` and
+//! `Arrive(WakeUp(…))` are steps of a process.
+//!
 //! There is no clock. A lock that was granted ends at the server after the deadlines of its holders, which a process
 //! knows by when it asked. A lock that is only reserved for a waiter ends at any time.
 //!
