@@ -78,7 +78,7 @@ fn functions() -> Result<BTreeSet<String>, String> {
 }
 
 impl Mutant {
-    /// From the form that CONTRIBUTING.md shows.
+    /// From the form that CONTRIBUTING.md describes.
     pub(super) fn parse(id: &str, description: &str) -> Option<Self> {
         let mut parts = description.trim_end().split("\n--- before\n");
         let head: Vec<_> = parts.next()?.lines().collect();

@@ -105,11 +105,12 @@ impl Router {
     /// | `MOVED` | names another one | the table may learn that; again to the owner in the table, [five times](Hops::redirect) at most |
     /// | `ASK`, about one key | names another one | behind `ASKING` there, which the table does not learn |
     /// | `TRYAGAIN`, about one key | is one of two | again after a pause |
-    /// | `NOSCRIPT` | forgot the scripts | again with their texts, once |
+    /// | `NOSCRIPT` | forgot the scripts | again with their texts |
     /// | `CLUSTERDOWN`, `LOADING`, … , or broken twice | may pass | the table is refreshed; again after a [pause](Hops::pause), until the command deadline |
     /// | any other error | – | the fault is returned |
     ///
-    /// If one server has all slots, every fault is returned but the first broken connection and the first `NOSCRIPT`.
+    /// Of all broken connections and `NOSCRIPT`s only the first is repeated at once. If one server has all slots, every
+    /// other fault is returned.
     async fn send<R: Request>(
         &self,
         slot: Slot,
