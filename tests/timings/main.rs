@@ -1,7 +1,7 @@
 //! How long things take: each row is a figure beside its bound, and beside what the machine itself was late by.
 //!
-//! `cargo xtask timings` runs it, alone on a quiet machine; with an argument, the rows that have it in their names. What
-//! must hold on every machine is a test, and in no row.
+//! `cargo xtask timings` runs it, alone on a quiet machine; with an argument, the groups that have it in their names.
+//! What must hold on every machine is a test, and in no row.
 
 use std::env;
 use std::process::ExitCode;
@@ -53,9 +53,15 @@ fn main() -> ExitCode {
     // Cargo adds `--bench`.
     let wanted =
         env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let groups: Vec<_> = GROUPS.iter().filter(|(group, _)| group.contains(&wanted)).collect();
+    if groups.is_empty() {
+        let names: Vec<_> = GROUPS.iter().map(|(group, _)| *group).collect();
+        eprintln!("no group has `{wanted}` in its name; there are {}", names.join(", "));
+        return ExitCode::FAILURE;
+    }
     println!("{:<60} {:>12} {:>12} {:>12}", "", "took", "bound", "machine late");
     let mut missed = 0;
-    for (group, measure) in GROUPS.iter().filter(|(group, _)| group.contains(&wanted)) {
+    for (group, measure) in groups {
         let machine = Machine::watch();
         let figures = measure();
         let late = machine.late();

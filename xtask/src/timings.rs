@@ -4,9 +4,9 @@
 
 use crate::{redis, shell};
 
-pub(crate) const USAGE: &str = "timings [NAME]";
+pub(crate) const USAGE: &str = "timings [GROUP]";
 
-/// All rows, or those with that in their names.
+/// All groups of rows, or those with that in their names.
 pub(crate) fn run(names: impl Iterator<Item = String>) -> Result<bool, String> {
     redis::prepare()?;
     shell::output(&mut shell::cargo(&["build", "-p", "lockable-cli"]))?;
