@@ -1,5 +1,5 @@
 //! `cargo xtask operations`: listing, revoking and running programs under locks, as often as shows a rare failure; with
-//! `--calls`, the calls that are built of several locks.
+//! `--calls`, sets, permits and other kinds of calls.
 
 use std::time::Instant;
 
