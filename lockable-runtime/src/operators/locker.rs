@@ -37,9 +37,9 @@ impl Locker {
     /// skipped without one. On `memory://` the report states the limits of such locks.
     ///
     /// With Sentinels the check does this on the primary that they name, even if some do not reply. It also reports
-    /// Sentinels that do not reply, refuse a right or disagree, too few Sentinels or replicas for a failover, and an
-    /// address that this machine cannot reach. [`Finding::address`](crate::check::Finding::address) is the server that
-    /// a finding is about.
+    /// Sentinels that do not reply, refuse a right or disagree, too few replicas for a failover, and an address that
+    /// this machine cannot reach. [`Finding::address`](crate::check::Finding::address) is the server that a finding is
+    /// about.
     ///
     /// In a cluster the check does this on every primary, with a lock in one of its slots, and connects to every
     /// replica. It also reports slots without a primary, primaries without a replica, clocks that differ, and nodes
@@ -56,8 +56,7 @@ impl Locker {
     /// - The check's refused commands appear in the server's `ACL LOG`.
     ///
     /// # The least rights
-    /// These lines allow everything that a locker does. Replace the names and passwords by yours, `disLock:` by your
-    /// prefix, and `lockable` by your [`namespace`](crate::LockerBuilder::namespace).
+    /// These lines allow everything that a locker does.
     ///
     #[doc = include_str!("../../acl.md")]
     ///
@@ -77,8 +76,8 @@ impl Locker {
     /// - `+evalsha` lets a call send the name of a script in place of its text, and `+script|exists` a new connection
     ///   too.
     ///
-    /// With `+config|get` and `+info`, which no lock needs, the first connection of a process to a server logs what the
-    /// check warns of in its settings. Without them its `ACL LOG` has both refusals.
+    /// With `+config|get` and `+info`, which no lock needs, the check warns of the server's
+    /// [settings](crate::guide::operating#settings-of-redis).
     ///
     /// # Cancel safety
     /// When the future is dropped, the check continues in the background, and cleans up.

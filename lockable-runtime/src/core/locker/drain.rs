@@ -6,9 +6,9 @@ impl Locker {
     /// Makes this locker acquire nothing new, for the time [before a deployment stops the
     /// process](crate::guide::maintenance#drain-a-process-before-a-deployment).
     ///
-    /// Work that holds a lock ends as it would, renewed, and work that has not begun goes to the other processes. Then
-    /// [`shutdown`](crate::shutdown) waits for the last releases. It concerns this locker and its clones, on every
-    /// backend, and cannot be undone. Calling it again changes nothing.
+    /// Work that holds a lock ends as it would, renewed; other work fails, so that a queue can give it to another
+    /// process. Then [`shutdown`](crate::shutdown) waits for the last releases. It concerns this locker and its clones,
+    /// on every backend, and cannot be undone. Calling it again changes nothing.
     ///
     /// # Guarantees
     /// - Calls return an error for which [`is_unavailable`](crate::LockError::is_unavailable) holds, and send no

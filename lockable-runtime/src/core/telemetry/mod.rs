@@ -56,7 +56,8 @@
 //! `hold` is their sibling. The spans are at debug level, because a subscriber prints them before every line that a
 //! body logs.
 //!
-//! While a server is down, each failed call logs an event: use a subscriber that limits repeated lines.
+//! While a server is down, each failed call that returns no `Result` logs an error: use a subscriber that limits
+//! repeated lines.
 //!
 //! # Which lock
 //!
@@ -85,7 +86,7 @@
 //! | metric | kind | as Prometheus shows it | other labels | measures |
 //! |---|---|---|---|---|
 //! | `lockable.acquire` | counter | `lockable_acquire_total` | `outcome` as above | calls that tried to acquire a lock |
-//! | `lockable.acquire.failed` | counter | `lockable_acquire_failed_total` | `kind`: `unavailable`, `refused`, `wrong-type`, `invalid-key`, `invalid-option`, `held-by-caller`, `not-configured` | failed calls by the [kind](crate::LockErrorKind) of their error, also those that sent no request |
+//! | `lockable.acquire.failed` | counter | `lockable_acquire_failed_total` | `kind`: `unavailable`, `refused`, `wrong-type`, `invalid-key`, `invalid-option`, `held-by-caller`, `not-configured` | failed calls by the [kind](crate::LockErrorKind) of their error, also those that sent no request, as after [`drain`](crate::Locker::drain) |
 //! | `lockable.acquire.wait` | histogram, seconds | `lockable_acquire_wait_seconds_bucket`, `_sum`, `_count` | | how long calls waited that found another holder, whatever the outcome |
 //! | `lockable.waiters` | gauge | `lockable_waiters` | | calls that are waiting now |
 //! | `lockable.handoff` | counter | `lockable_handoff_total` | `by`: `queue`, `local` | grants from the queue, or from the previous holder in this process |
@@ -131,8 +132,7 @@
 //! # What it costs
 //!
 //! Nothing measurable, while no subscriber is installed: a span or an event that no subscriber wants is a load of one
-//! atomic number. An uncontended lock reads the clock no more often than without telemetry. Metrics allocate nothing,
-//! except the names of a label's metrics at their first use.
+//! atomic number. Metrics allocate nothing, except the names of a label's metrics at their first use.
 
 pub(crate) use self::acquiring::{
     Acquiring, Waiting, acquisition_failed, certificate_ends, endangered, error_discarded,

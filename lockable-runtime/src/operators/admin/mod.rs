@@ -6,8 +6,7 @@
 //!
 //! # Rights
 //! An [`Admin`] opens its own connections at its first use, and writes nothing to do so. A user who may not lock can
-//! therefore list locks, with a locker from [`connect_lazy`](crate::LockerBuilder::connect_lazy). Replace the names and
-//! passwords by yours, `disLock:` by your prefix, and `lockable` by your namespace.
+//! therefore list locks, with a locker from [`connect_lazy`](crate::LockerBuilder::connect_lazy).
 //!
 #![doc = include_str!("../../../acl_operators.md")]
 //!
