@@ -26,9 +26,9 @@ const EXAMPLES: [&str; 2] = [
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Role {
-    /// Lists locks: `ls` and `show`.
+    /// Looks at locks: `ls`, `show` and `wait`.
     Reader,
-    /// Asks holders to stop and takes locks away too: `release`.
+    /// Asks holders to stop, takes locks away and pauses them too: `release`, `pause` and `resume`.
     Operator,
     /// A program that locks, and `run`.
     App,
