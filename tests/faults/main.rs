@@ -11,6 +11,7 @@ mod confirmations;
 mod connect_warnings;
 mod credentials;
 mod deadlines;
+mod dropped_lockers;
 mod events;
 mod fencing;
 mod file_descriptors;

@@ -110,6 +110,13 @@ impl WakeUps {
     }
 }
 
+impl Drop for WakeUps {
+    /// The task, which has a part of this for itself, ends as well.
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
 impl Subscribed {
     /// Subscribes to the channel, unless it is confirmed or was just refused; returns the answer.
     fn find(self: &Arc<Self>, slot: Slot, origin: Origin) -> Option<oneshot::Receiver<()>> {
