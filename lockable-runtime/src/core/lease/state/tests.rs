@@ -62,6 +62,32 @@ fn an_end_is_near_by_the_deadline_or_by_the_longest_hold() {
 }
 
 #[test]
+fn a_longest_hold_may_count_from_a_later_moment() {
+    let mut lease = lease();
+    lease.hold_until(Some(at(5_000)));
+    assert_eq!(lease.status(at(4_999)), Status::Held(Duration::from_millis(1)));
+    assert_eq!(lease.status(at(5_000)), Status::MaxHoldReached);
+}
+
+#[test]
+fn the_age_of_a_lease_counts_from_its_last_renewal() {
+    const AGE: Duration = Duration::from_millis(3_000);
+    let mut lease = lease();
+    assert!(!lease.is_older(AGE, at(2_999)) && lease.is_older(AGE, at(3_000)));
+    lease.renewed(at(2_000), TTL, at(2_500));
+    assert!(!lease.is_older(AGE, at(4_999)) && lease.is_older(AGE, at(5_000)));
+}
+
+#[test]
+fn the_used_share_is_that_of_the_newest_lease() {
+    let used = |lease: &LeaseState, millis| format!("{:.2}", lease.used(at(millis)));
+    let mut lease = lease();
+    assert_eq!(used(&lease, 4_949), "0.50");
+    lease.renewed(at(4_949), TTL, at(5_000));
+    assert_eq!([4_949, 9_898, 14_847].map(|millis| used(&lease, millis)), ["0.00", "0.50", "1.00"]);
+}
+
+#[test]
 fn a_lease_is_confirmed_by_the_latest_request() {
     const RECENTLY: Duration = Duration::from_millis(800);
     let mut lease = lease();
