@@ -1,8 +1,11 @@
-//! The peers in Rust as a worker of the benches: `<name> <kind of runtime> <url>`.
+//! The peers in Rust as a worker of the benches: `<name> <kind of runtime> <url>`, or `clients …`.
 
+mod clients;
 #[path = "../../../src/clock.rs"]
 mod clock;
 mod distributed_lock;
+#[path = "../../../clients/load/mod.rs"]
+mod load;
 mod rslock;
 #[path = "../../../src/worker/mod.rs"]
 mod worker;
@@ -15,6 +18,11 @@ const LEASE: std::time::Duration = std::time::Duration::from_secs(10);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, rest @ ..] = arguments.as_slice()
+        && first == "clients"
+    {
+        return clients::work(rest);
+    }
     let [name, flavour, url] = arguments.as_slice() else {
         panic!("usage: <name> <kind of runtime> <url>");
     };
