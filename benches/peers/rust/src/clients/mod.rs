@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::RedisError;
 use redis::aio::ConnectionLike;
 
-use crate::load::{self, Client, DEADLINE, LEASE, Tags};
+use crate::load::{self, DEADLINE, LEASE, Tags};
 use crate::worker::{Flavour, run};
 
 /// On the runtime that `#[tokio::main]` makes.

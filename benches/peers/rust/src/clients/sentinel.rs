@@ -46,7 +46,9 @@ impl Sentinel {
     async fn drop_failed<T>(&self, failed: usize, outcome: &Result<T, String>) {
         if outcome.is_err() {
             let mut shared = self.0.lock().await;
-            shared.connection.take_if(|_| shared.number == failed);
+            if shared.number == failed {
+                shared.connection = None;
+            }
         }
     }
 }
