@@ -1,7 +1,8 @@
 //! What the tasks write down, and a thread that writes it out while they run.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -48,7 +49,8 @@ impl Log {
         for ((group, at), count) in successes {
             writeln!(failures, "+ {group} {at} {count}").ok();
         }
-        println!("{failures}{last}");
+        // The process that reads it may be gone: then this one ends too.
+        writeln!(io::stdout(), "{failures}{last}").ok();
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> T {
