@@ -5,9 +5,10 @@ use std::fmt;
 
 use crate::contender::Contender;
 use crate::measure::Pairs;
-use crate::opening::{self, Openings};
+use crate::opening;
 use crate::place::Place;
-use crate::table::Table;
+use crate::table::{Part, Table};
+use crate::waiting;
 
 pub(crate) struct Comparison {
     pub(crate) basis: Basis,
@@ -24,18 +25,15 @@ pub(crate) enum Basis {
     RatiosAlone { listed: Place },
 }
 
-pub(crate) fn compare(
-    table: &Table,
-    place: &Place,
-    pairs: &Pairs,
-    openings: &Openings,
-) -> Result<Comparison, String> {
-    let part = table.nearest(place).ok_or("the table is empty")?;
-    let basis = Basis::of(&part.place, place);
-    let differences = pairs.keys().flat_map(|name| differences(name, &basis, pairs, &part.pairs));
+pub(crate) fn compare(table: &Table, counted: &Part) -> Result<Comparison, String> {
+    let listed = table.nearest(&counted.place).ok_or("the table is empty")?;
+    let basis = Basis::of(&listed.place, &counted.place);
+    let pairs = &counted.pairs;
+    let differences = pairs.keys().flat_map(|name| differences(name, &basis, pairs, &listed.pairs));
     let mut differences: Vec<_> = differences.collect();
-    if !matches!(basis, Basis::RatiosAlone { .. }) && !part.openings.is_empty() {
-        differences.extend(opening::differences(openings, &part.openings));
+    if !matches!(basis, Basis::RatiosAlone { .. }) {
+        differences.extend(opening::differences(&counted.openings, &listed.openings));
+        differences.extend(waiting::differences(&counted.waiting, &listed.waiting));
     }
     Ok(Comparison { basis, differences })
 }

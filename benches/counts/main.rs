@@ -13,6 +13,7 @@ mod readme;
 mod report;
 mod table;
 mod tools;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -42,10 +43,9 @@ fn main() -> ExitCode {
 
 /// Measures, and fails with the differences from the table.
 fn check() -> Result<(), String> {
-    let (table, place) = (Table::read()?, Place::here()?);
-    let (pairs, openings) = (measure::all(Contender::COMPARED)?, opening::all()?);
-    println!("{place}\n\n{}\n{}", report::of(&pairs), opening::report(&openings));
-    let comparison = compare::compare(&table, &place, &pairs, &openings)?;
+    let table = Table::read()?;
+    let counted = measured(Contender::COMPARED)?;
+    let comparison = compare::compare(&table, &counted)?;
     println!("\n{}", comparison.basis);
     if comparison.differences.is_empty() {
         return Ok(());
@@ -56,10 +56,21 @@ fn check() -> Result<(), String> {
 
 /// Measures, and writes the part of the table for this server again.
 fn write() -> Result<(), String> {
-    let (mut table, place) = (Table::read()?, Place::here()?);
-    let (pairs, openings) = (measure::all(Contender::ALL)?, opening::all()?);
-    println!("{place}\n\n{}\n{}", report::of(&pairs), opening::report(&openings));
-    table.replace(Part { place, pairs, openings });
+    let mut table = Table::read()?;
+    table.replace(measured(Contender::ALL)?);
     table.write()?;
     readme::write(&table)
+}
+
+/// Measures all, and prints it.
+fn measured(contenders: &[Contender]) -> Result<Part, String> {
+    let place = Place::here()?;
+    let (pairs, openings, waiting) = (measure::all(contenders)?, opening::all()?, waiting::all()?);
+    println!(
+        "{place}\n\n{}\n{}\n{}",
+        report::of(&pairs),
+        opening::report(&openings),
+        waiting::report(&waiting)
+    );
+    Ok(Part { place, pairs, openings, waiting })
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::measure::Pairs;
 use crate::opening::Openings;
 use crate::place::Place;
+use crate::waiting::Waiting;
 
 /// A part for each server, in their order.
 #[derive(Default, Serialize, Deserialize)]
@@ -22,6 +23,8 @@ pub(crate) struct Part {
     /// None where they were not counted yet.
     #[serde(default, skip_serializing_if = "Openings::is_empty")]
     pub(crate) openings: Openings,
+    #[serde(default, skip_serializing_if = "Waiting::is_empty")]
+    pub(crate) waiting: Waiting,
 }
 
 impl Table {
@@ -63,6 +66,7 @@ mod tests {
     use crate::measure::Pairs;
     use crate::opening::Openings;
     use crate::place::Place;
+    use crate::waiting::Waiting;
 
     fn on(server: &str) -> Place {
         Place { server: server.to_owned(), ..Place::default() }
@@ -72,8 +76,8 @@ mod tests {
     fn a_server_has_one_part_and_an_unknown_one_the_part_before() {
         let mut table = Table::default();
         for server in ["Valkey 9.1.2", "Redis 10.0.1", "Redis 7.0.9", "Redis 7.0.15"] {
-            let (pairs, openings) = (Pairs::new(), Openings::new());
-            table.replace(Part { place: on(server), pairs, openings });
+            let (pairs, openings, waiting) = (Pairs::new(), Openings::new(), Waiting::new());
+            table.replace(Part { place: on(server), pairs, openings, waiting });
         }
         let nearest = |server| table.nearest(&on(server)).map(|part: &Part| &*part.place.server);
         assert_eq!(table.servers.len(), 3);
