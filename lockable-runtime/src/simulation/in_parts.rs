@@ -111,7 +111,15 @@ impl Process {
         attempt.mark_sent(tokio_time());
         let set = |store: &Arc<Memory>| {
             let (store, attempt) = (Arc::clone(store), sent(attempt));
-            later(move || store.set_lock(&attempt))
+            let world = Arc::clone(&self.world);
+            later(move || {
+                let found = store.set_lock(&attempt);
+                if found.is_none() {
+                    let server = usize::from(!Arc::ptr_eq(&store, world.store(0)));
+                    world.takes(server, &attempt.key, attempt.owner.as_ref());
+                }
+                found
+            })
         };
         Ok(self.about_lock("set", Does::Grows, attempt, set).await?.answer)
     }
@@ -125,7 +133,7 @@ impl Process {
                 let first = store.count(&attempt);
                 let server = usize::from(!Arc::ptr_eq(&store, world.store(0)));
                 let fence = Reserved::single(first);
-                world.granted(server, &attempt.key, attempt.owner.as_ref(), fence);
+                world.counted(server, &attempt.key, attempt.owner.as_ref(), fence);
                 first
             })
         };

@@ -6,6 +6,7 @@ use super::tickets::is_ticket;
 use super::world::World;
 use crate::core::backend::Attempt;
 use crate::core::lease::Lease;
+use crate::core::types::key::LockKey;
 use crate::core::types::ticket::Ticket;
 
 impl World {
@@ -16,6 +17,15 @@ impl World {
         self.confirms(server, to);
         self.rules().transferred(key, from, to);
         self.tickets().transferred(key, from, (to, ttl));
+    }
+
+    /// A server gives this lock to an owner, which no ticket may have.
+    pub(super) fn takes(&self, server: usize, key: &LockKey, owner: &str) {
+        let (key, is_left) = (known(key), self.is_left(server));
+        let valid = self.tickets().valid_of(key);
+        if valid.iter().any(|ticket| !is_left && !self.rules().is_lost(ticket)) {
+            self.violation(|names| format!("{key}: granted to {} from a ticket", names.of(owner)));
+        }
     }
 
     pub(super) fn redeemed(&self, ticket: &Ticket, lease: &Lease) {
