@@ -27,7 +27,7 @@
 //! | a body whose lock is deleted stops when its process is notified | where processes or connections fail |
 //! | a renewed lease is not lost; refusals and moves of slots lose none | where something else fails |
 //! | one leader at most shows that it leads, and is elected again after a second at the earliest | after such a loss |
-//! | one worker at most redeems a ticket, with its fencing token; no other call is granted the lock before | after such a loss of the ticket, or of its redemption |
+//! | one worker at most redeems a ticket, with its fencing token; no other call is granted the lock before | after such a loss of the ticket, or of its redemption; for redemptions at a primary that was left |
 //! | a ticket has its lock for as long as it is valid, and no longer | the first half: as above, and where a process may ask a primary that was left |
 //! | calls of a process are served in order, and no lock is taken for long without a call | where something fails, or slots move |
 //!

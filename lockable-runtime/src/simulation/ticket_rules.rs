@@ -16,7 +16,7 @@ impl World {
         let [from, to] = [from, to].map(|attempt| attempt.owner.as_ref());
         self.confirms(server, to);
         self.rules().transferred(key, from, to);
-        self.tickets().transferred(key, from, (to, ttl));
+        self.tickets().transferred(key, from, (to, ttl), self.is_left(server));
     }
 
     /// A server gives this lock to an owner, which no ticket may have.

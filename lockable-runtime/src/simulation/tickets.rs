@@ -1,6 +1,6 @@
 //! The tickets of one seed: workers leave them here for others.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::dice::Dice;
@@ -26,6 +26,8 @@ struct Issued {
     is_made: bool,
     /// Whether a request has taken its lock over.
     is_used: bool,
+    /// Who has taken its lock over, not from a primary that was left.
+    taken_over_by: BTreeSet<String>,
     redeemed_by: Option<String>,
 }
 
@@ -34,15 +36,30 @@ pub(super) fn is_ticket(owner: &str) -> bool {
 }
 
 impl Tickets {
-    pub(super) fn transferred(&mut self, key: &'static str, from: &str, to: (&str, Duration)) {
+    pub(super) fn transferred(
+        &mut self,
+        key: &'static str,
+        from: &str,
+        to: (&str, Duration),
+        is_left: bool,
+    ) {
+        let (owner, ttl) = to;
         if let Some(issued) = self.issued.get_mut(from) {
             issued.is_used = true;
+            if !is_left {
+                issued.taken_over_by.insert(owner.to_owned());
+            }
         }
-        let (owner, ttl) = to;
         if is_ticket(owner) {
             let ends = tokio_time().after(ttl);
-            let (is_made, is_used, redeemed_by) = (false, false, None);
-            let new = Issued { key, ends, is_made, is_used, redeemed_by };
+            let new = Issued {
+                key,
+                ends,
+                is_made: false,
+                is_used: false,
+                taken_over_by: BTreeSet::new(),
+                redeemed_by: None,
+            };
             let issued = self.issued.entry(owner.to_owned()).or_insert(new);
             issued.ends = ends.max(issued.ends);
         }
@@ -65,9 +82,12 @@ impl Tickets {
         if stays { self.offered.get(at).cloned() } else { self.offered.remove(at) }
     }
 
-    /// Returns the owner who has redeemed it before.
+    /// Returns the owner who has redeemed it before. What a primary did that was left is lost, and does not count.
     pub(super) fn redeemed(&mut self, ticket: &Ticket, owner: &str) -> Option<String> {
         let issued = self.issued.get_mut(ticket.owner().as_ref())?;
+        if !issued.taken_over_by.contains(owner) {
+            return None;
+        }
         issued.redeemed_by.replace(owner.to_owned())
     }
 
