@@ -8,12 +8,10 @@
 //! 2. A [`client`] in each process in place of a backend. It sends the verbs over two [`connection`]s to a server, one
 //!    for calls and one for the background, is woken over a [`subscription`], and follows redirects, a new primary, and
 //!    a slot that moves ([`in_parts`]), as on Redis.
-//! 3. The [`mix`] of the seed says what may fail: messages are slow, lost, doubled or forged, connections break or are
-//!    silent, processes stop and are killed, runtimes are blocked, servers stall, refuse requests and lose data,
-//!    operators stop holders and take locks away, calls are dropped.
+//! 3. The [`mix`] of the seed says what may fail: messages, connections, processes, runtimes, servers. It also says
+//!    what operators do, and which calls are dropped.
 //! 4. A [`worker`] makes one call after the other, each with other options, in each way that a lock can be held. Some
-//!    are [`campaign`]s, which are dropped after a while, or whose leader resigns. Some leave their lock to a ticket:
-//!    any worker may redeem one of the [`tickets`], again and late.
+//!    are [`campaign`]s. Some leave their lock to one of the [`tickets`], which any worker may redeem, again and late.
 //! 5. [`rules`] are checked at each poll of a body and at each grant of a server. At the end of a [`trial`] it is calm:
 //!    every call has to end then, and no lock, queue entry or task may be left.
 //!
@@ -31,9 +29,8 @@
 //! | a ticket has its lock for as long as it is valid, and no longer | the first half: as above, and where a process may ask a primary that was left |
 //! | calls of a process are served in order, and no lock is taken for long without a call | where something fails, or slots move |
 //!
-//! Time is tokio's, paused, so it advances when nothing is left to do. Randomness is that of the seed, on this thread
-//! (`core/process/seeded.rs`); campaigns and tickets have dice of their own. Every fiftieth seed runs twice, and has to
-//! show the same events.
+//! Randomness is that of the seed, on this thread (`core/process/seeded.rs`); campaigns and tickets have dice of their
+//! own. Every fiftieth seed runs twice, and has to show the same events.
 //!
 //! `cargo xtask simulate` runs many seeds, or shows one. Those that have shown something are in `seeds.txt`, and run each
 //! time.

@@ -286,8 +286,8 @@ mod tests {
         assert!(remaining > 2 * third, "{remaining:?}");
     }
 
-    /// Goal: a set that begins without one of its locks. Method: when the last lock is there, the first is renewed, by
-    /// a request that takes longer than the lease of the last, which no renewal reaches.
+    /// Method: when the last lock is there, the first is renewed, by a request that takes longer than the lease of the
+    /// last, which no renewal reaches.
     #[tokio::test(start_paused = true)]
     async fn a_set_begins_with_no_lease_that_has_ended_meanwhile() {
         let slow = Slow::open();
