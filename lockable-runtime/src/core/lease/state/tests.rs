@@ -71,7 +71,7 @@ fn a_longest_hold_may_count_from_a_later_moment() {
 
 #[test]
 fn the_age_of_a_lease_counts_from_its_last_renewal() {
-    const AGE: Duration = Duration::from_millis(3_000);
+    const AGE: Duration = Duration::from_secs(3);
     let mut lease = lease();
     assert!(!lease.is_older(AGE, at(2_999)) && lease.is_older(AGE, at(3_000)));
     lease.renewed(at(2_000), TTL, at(2_500));
