@@ -1,5 +1,7 @@
 //! A template taken apart as `format_args!` does it: literal texts and holes.
 
+use syn::Ident;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// `{}` or `{0}`.
@@ -108,9 +110,10 @@ pub(super) fn holes(pieces: &[Piece]) -> Vec<Hole> {
 
 /// Whether `format_args!` takes this as a name.
 ///
-/// By its letters: to ask the compiler costs more than the rest of a template, and `format_args!` reports what is no
-/// name.
+/// By its letters, if they are ASCII: to ask the compiler costs more than the rest of a template. `format_args!` reports
+/// what is no name.
 pub(super) fn is_name(text: &str) -> bool {
     let starts_well = text.starts_with(|c: char| c == '_' || c.is_alphabetic());
-    starts_well && text != "_" && text.chars().all(|c| c == '_' || c.is_alphanumeric())
+    let is_like_one = text != "_" && text.chars().all(|c| c == '_' || c.is_alphanumeric());
+    starts_well && is_like_one && (text.is_ascii() || syn::parse_str::<Ident>(text).is_ok())
 }

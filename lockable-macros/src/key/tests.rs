@@ -31,6 +31,14 @@ fn ordinary_templates_have_no_mistakes() {
 }
 
 #[test]
+fn a_letter_that_begins_no_name_makes_none() {
+    for (text, count) in [("{größe}", 1), ("{\u{73e}a}", 0), ("{a²}", 0)] {
+        let (template, mistakes) = parse(text);
+        assert_eq!((template.names().len(), mistakes.len()), (count, 0), "{text}");
+    }
+}
+
+#[test]
 fn what_format_args_reports_is_left_to_it() {
     for text in ["a{", "a}", "{id", "{_}", "{id{}}", "{a b}"] {
         assert_eq!(parse(text).1, Vec::<String>::new(), "{text:?}");
