@@ -73,7 +73,7 @@ fn number(value: &Value) -> Option<u16> {
 
 fn address(metadata: &Value) -> Option<String> {
     let pairs = Vec::<(String, String)>::from_redis_value_ref(metadata).ok()?;
-    pairs.into_iter().find_map(|(name, value)| (name == "ip").then_some(value))
+    pairs.into_iter().find_map(|(name, value)| (name == "ip" && !value.is_empty()).then_some(value))
 }
 
 #[cfg(test)]
@@ -120,6 +120,9 @@ mod tests {
             let found = parsed(&format!("*1\r\n{}", entry(0, 1, &[node(host, 7001)]))).unwrap();
             assert_eq!(found[0].master, at("asked", 7001), "{host}");
         }
+        let empty = "*4\r\n$1\r\n?\r\n:7001\r\n$2\r\nid\r\n*2\r\n$2\r\nip\r\n$0\r\n\r\n";
+        let found = parsed(&format!("*1\r\n{}", entry(0, 1, &[empty.to_owned()]))).unwrap();
+        assert_eq!(found[0].master, at("asked", 7001));
     }
 
     /// Other nodes name a node so that was reset.
