@@ -32,8 +32,12 @@ pub(crate) fn compare(table: &Table, counted: &Part) -> Result<Comparison, Strin
     let differences = pairs.keys().flat_map(|name| differences(name, &basis, pairs, &listed.pairs));
     let mut differences: Vec<_> = differences.collect();
     if !matches!(basis, Basis::RatiosAlone { .. }) {
-        differences.extend(opening::differences(&counted.openings, &listed.openings));
-        differences.extend(waiting::differences(&counted.waiting, &listed.waiting));
+        if !listed.openings.is_empty() {
+            differences.extend(opening::differences(&counted.openings, &listed.openings));
+        }
+        if !listed.waiting.is_empty() {
+            differences.extend(waiting::differences(&counted.waiting, &listed.waiting));
+        }
     }
     Ok(Comparison { basis, differences })
 }
