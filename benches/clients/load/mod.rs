@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `ready` | connected |
 //! | `.` | this process is alive |
-//! | `+ <group> <ms>` | a millisecond of the monotonic clock in which pairs succeeded, and how many: `+ 0 123 4` |
+//! | `+ <group> <ms> <pairs>` | a millisecond of the monotonic clock in which pairs succeeded, and how many |
 //! | `! <group> <ms> <key> <reason>` | a call that failed |
 //! | `stopped` | all tasks have ended, or do not end |
 //! | `over` | the client is closed |

@@ -26,7 +26,7 @@ struct Issued {
     is_made: bool,
     /// Whether a request has taken its lock over.
     is_used: bool,
-    /// Who has taken its lock over, not from a primary that was left.
+    /// The owners that took its lock over, except at a primary that was left.
     taken_over_by: BTreeSet<String>,
     redeemed_by: Option<String>,
 }
@@ -82,7 +82,7 @@ impl Tickets {
         if stays { self.offered.get(at).cloned() } else { self.offered.remove(at) }
     }
 
-    /// Returns the owner who has redeemed it before. What a primary did that was left is lost, and does not count.
+    /// Returns the owner who has redeemed it before. A redemption at a primary that was left is lost, and does not count.
     pub(super) fn redeemed(&mut self, ticket: &Ticket, owner: &str) -> Option<String> {
         let issued = self.issued.get_mut(ticket.owner().as_ref())?;
         if !issued.taken_over_by.contains(owner) {
