@@ -82,7 +82,7 @@ impl Tickets {
         if stays { self.offered.get(at).cloned() } else { self.offered.remove(at) }
     }
 
-    /// Returns the owner who has redeemed it before. A redemption at a primary that was left is lost, and does not count.
+    /// Returns the owner who redeemed it before. A redemption at a primary that was left does not count.
     pub(super) fn redeemed(&mut self, ticket: &Ticket, owner: &str) -> Option<String> {
         let issued = self.issued.get_mut(ticket.owner().as_ref())?;
         if !issued.taken_over_by.contains(owner) {
