@@ -1,11 +1,12 @@
 //! What the command line asks for.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lockable_benches::Cores;
 use lockable_benches::worker::Flavour;
 
-use crate::case::{self, Case};
+use crate::case::{self, Case, Keys};
 use crate::contender::Contender;
 
 /// What this process is for.
@@ -23,6 +24,8 @@ pub(crate) enum Task {
 /// What takes part is that whose name contains the text, which is everything where there is none.
 pub(crate) struct Arguments {
     pub(crate) pace: Pace,
+    /// This bench as another commit has it.
+    pub(crate) before: Option<PathBuf>,
     cores: Cores,
     contenders: String,
     cases: String,
@@ -37,6 +40,8 @@ pub(crate) struct Pace {
     pub(crate) time: Duration,
     /// The pairs of a new connection.
     pub(crate) first: usize,
+    /// Fewer than of the others, because they take longer.
+    pub(crate) first_rounds: usize,
     /// How many pairs there are before a steady state is measured.
     pub(crate) warm_up: usize,
 }
@@ -55,6 +60,7 @@ pub(crate) fn read() -> Task {
     Task::Measure(Arguments {
         pace: if after("--quick").is_some() { QUICK } else { FULL },
         cores: if after("--any-core").is_some() { Cores::Any } else { Cores::apart() },
+        before: after("--before").and_then(<[_]>::first).map(PathBuf::from),
         contenders: text("--contenders"),
         cases: text("--cases"),
         flavours: text("--runtimes"),
@@ -63,12 +69,18 @@ pub(crate) fn read() -> Task {
 
 impl Arguments {
     pub(crate) fn contenders(&self) -> impl Iterator<Item = Contender> {
-        Contender::ALL.into_iter().filter(|one| one.name().contains(&self.contenders))
+        let takes_part = |one: &Contender| *one != Contender::Before || self.before.is_some();
+        let all = Contender::ALL.into_iter().filter(takes_part);
+        all.filter(|one| one.name().contains(&self.contenders))
     }
 
     pub(crate) fn cases(&self) -> impl Iterator<Item = Case> {
         let cases = case::all().into_iter().filter(|case| case.name().contains(&self.cases));
         cases.filter(|case| case.flavour.name().contains(&self.flavours))
+    }
+
+    pub(crate) fn rounds(&self, case: &Case) -> usize {
+        if case.keys == Keys::First { self.pace.first_rounds } else { self.pace.rounds }
     }
 
     /// A core for the server and another one for the process, where that has no use for more.
@@ -80,10 +92,20 @@ impl Arguments {
     }
 }
 
-/// About four minutes.
-const FULL: Pace =
-    Pace { rounds: 5, time: Duration::from_millis(600), first: 20_000, warm_up: 100_000 };
+/// About four minutes. What disturbs a machine comes and goes within seconds, so turns are shorter.
+const FULL: Pace = Pace {
+    rounds: 25,
+    time: Duration::from_millis(120),
+    first: 20_000,
+    first_rounds: 5,
+    warm_up: 100_000,
+};
 
 /// Under a minute.
-const QUICK: Pace =
-    Pace { rounds: 2, time: Duration::from_millis(200), first: 2_000, warm_up: 40_000 };
+const QUICK: Pace = Pace {
+    rounds: 4,
+    time: Duration::from_millis(100),
+    first: 2_000,
+    first_rounds: 2,
+    warm_up: 40_000,
+};

@@ -22,13 +22,18 @@ pub(crate) enum Keys {
 
 impl Case {
     pub(crate) fn name(&self) -> String {
+        format!("{}, {} runtime", self.pattern(), self.flavour.name())
+    }
+
+    /// Without the runtime.
+    pub(crate) fn pattern(&self) -> String {
         let tasks = if self.tasks == 1 { "1 task" } else { &format!("{} tasks", self.tasks) };
         let keys = match self.keys {
             Keys::Few => "few keys",
             Keys::NeverRepeating => "keys never repeat: steady state",
             Keys::First => "keys never repeat: first pairs of a connection",
         };
-        format!("{tasks}, {keys}, {} runtime", self.flavour.name())
+        format!("{tasks}, {keys}")
     }
 }
 

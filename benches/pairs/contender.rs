@@ -16,26 +16,36 @@ pub(crate) enum Contender {
     /// `SET NX PX` and a release script: the yardstick.
     Bare,
     Rslock,
+    /// Ours as another commit has it: this bench, as it was built there.
+    Before,
 }
 
 impl Contender {
-    pub(crate) const ALL: [Self; 4] = [Self::Ours, Self::Same, Self::Bare, Self::Rslock];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Ours, Self::Same, Self::Bare, Self::Rslock, Self::Before];
 
-    /// What it is called in the tables, and to its process.
+    /// What it is called in the tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ours => "lockable",
             Self::Same => "same",
             Self::Bare => "bare",
             Self::Rslock => "rslock",
+            Self::Before => "before",
         }
     }
 
+    /// What its process is told to be.
+    fn role(self) -> &'static str {
+        if self == Self::Before { Self::Ours.name() } else { self.name() }
+    }
+
     /// Builds the program that is missing. The error is why there is none.
-    pub(crate) fn launcher(self) -> Result<Launcher, String> {
+    pub(crate) fn launcher(self, before: Option<&PathBuf>) -> Result<Launcher, String> {
         let (program, role) = match self {
             Self::Rslock => (peers::rust()?, None),
             Self::Ours | Self::Same | Self::Bare => (this_bench()?, Some("--worker")),
+            Self::Before => (before.ok_or("no program")?.clone(), Some("--worker")),
         };
         Ok(Launcher { contender: self, program, role })
     }
@@ -52,7 +62,7 @@ impl Launcher {
     /// The runtime has as many workers as there are cores, also where the process has not all of them.
     pub(crate) fn command(&self, flavour: Flavour, cores: Cores, url: &str) -> Command {
         let mut command = cores.command(&self.program);
-        command.args(self.role).args([self.contender.name(), flavour.name(), url]);
+        command.args(self.role).args([self.contender.role(), flavour.name(), url]);
         command.env("TOKIO_WORKER_THREADS", number_of_cores().to_string());
         command
     }

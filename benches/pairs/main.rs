@@ -24,19 +24,23 @@ fn main() {
 
 /// Everything that is started ends with a case, or with this process.
 fn measure(arguments: &Arguments) {
-    let launchers: Vec<Launcher> = arguments.contenders().filter_map(launcher).collect();
+    let launchers: Vec<Launcher> =
+        arguments.contenders().filter_map(|contender| launcher(contender, arguments)).collect();
     let _awake = AwakeCores::start();
-    println!("{} rounds; medians (least to most)", arguments.pace.rounds);
+    println!("medians (quartiles)");
+    let mut summary = Vec::new();
     for case in arguments.cases() {
         eprintln!("{}", case.name());
         let rows = row::measure(&case, &launchers, arguments);
         table::print(&case, &rows);
         goals::print(&case, &rows);
+        summary.push((case, rows));
     }
+    table::summarize(&summary);
 }
 
 /// A contender that cannot be had is left out.
-fn launcher(contender: Contender) -> Option<Launcher> {
+fn launcher(contender: Contender, arguments: &Arguments) -> Option<Launcher> {
     let note = |why| println!("note: {} is left out: {why}", contender.name());
-    contender.launcher().map_err(note).ok()
+    contender.launcher(arguments.before.as_ref()).map_err(note).ok()
 }

@@ -22,7 +22,7 @@ pub(crate) fn measure(case: &Case, launchers: &[Launcher], arguments: &Arguments
     let mut entrants: Vec<Entrant<'_>> = entrants.collect();
     let empty = |launcher: &Launcher| Row { contender: launcher.contender, rounds: Vec::new() };
     let mut rows: Vec<Row> = launchers.iter().map(empty).collect();
-    for round in 0..pace.rounds {
+    for round in 0..arguments.rounds(case) {
         for place in 0..rows.len() {
             let which = (round + place) % rows.len();
             rows[which].rounds.push(entrants[which].round());

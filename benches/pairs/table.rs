@@ -1,6 +1,6 @@
 //! A table a case, in Markdown.
 
-use lockable_benches::spread;
+use lockable_benches::{median, quartiles, three_digits};
 
 use crate::case::Case;
 use crate::contender::Contender;
@@ -12,12 +12,47 @@ pub(crate) fn print(case: &Case, rows: &[Row]) {
     let titles = COLUMNS.map(|(_, title)| title).join(" | ");
     println!("| | over bare | {titles} |\n|---|---|{}", "---|".repeat(COLUMNS.len()));
     for one in rows {
-        let cells = COLUMNS.map(|(column, _)| spread(one.column(column)));
-        let bare = row(rows, Contender::Bare);
-        let over = bare.map(|bare| one.over(bare, Column::PerSecond)).unwrap_or_default();
-        println!("| {} | {} | {} |", one.contender.name(), spread(over), cells.join(" | "));
+        let over = over_bare(rows, one.contender, Column::PerSecond);
+        let cells = COLUMNS.map(|(column, _)| quartiles(one.column(column)));
+        println!("| {} | {} | {} |", one.contender.name(), quartiles(over), cells.join(" | "));
     }
 }
+
+/// All cases in one table, the one of README.md: what is over *bare*, round by round, and the commands.
+pub(crate) fn summarize(cases: &[(Case, Vec<Row>)]) {
+    println!("\n### Over bare\n\n{SUMMARY}\n|{}", "---|".repeat(10));
+    for (case, rows) in cases {
+        let ours = |column| over_bare(rows, Contender::Ours, column);
+        let rate = |contender| middle(over_bare(rows, contender, Column::PerSecond));
+        let commands = row(rows, Contender::Ours).map(|ours| ours.column(Column::Commands));
+        let cells = [
+            case.pattern(),
+            case.flavour.name().to_owned(),
+            quartiles(ours(Column::PerSecond)),
+            rate(Contender::Same),
+            rate(Contender::Rslock),
+            middle(ours(Column::AcquireP50)),
+            middle(ours(Column::PairP99)),
+            middle(ours(Column::ClientCpu)),
+            middle(ours(Column::ServerCpu)),
+            middle(commands.into_iter().flatten().collect()),
+        ];
+        println!("| {} |", cells.join(" | "));
+    }
+}
+
+/// Nothing where one of both was left out.
+fn over_bare(rows: &[Row], contender: Contender, column: Column) -> Vec<f64> {
+    let both = row(rows, contender).zip(row(rows, Contender::Bare));
+    both.map(|(one, bare)| one.over(bare, column)).unwrap_or_default()
+}
+
+fn middle(numbers: Vec<f64>) -> String {
+    if numbers.is_empty() { "–".to_owned() } else { three_digits(median(numbers)) }
+}
+
+const SUMMARY: &str = "| case | runtime | pairs/s over bare | *same* | rslock | acquire p50 \
+    | p99 of a pair | client CPU | server CPU | commands a pair |";
 
 const COLUMNS: [(Column, &str); 8] = [
     (Column::PerSecond, "pairs/s"),

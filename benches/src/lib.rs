@@ -23,7 +23,7 @@ pub use clock::{cpu_time, monotonic};
 pub use cores::{Cores, number_of_cores};
 pub use goal::Bound;
 pub use leash::Leash;
-pub use numbers::{median, spread, three_digits};
+pub use numbers::{median, quartiles, spread, three_digits};
 pub use observer::{Observer, Snapshot};
 pub use pinging::{Pinging, Times};
 pub use server::Server;

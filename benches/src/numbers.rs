@@ -27,6 +27,20 @@ pub fn spread(numbers: impl IntoIterator<Item = f64>) -> String {
     }
 }
 
+/// The median of some numbers, with their quartiles; a dash where there is none.
+#[must_use]
+pub fn quartiles(numbers: impl IntoIterator<Item = f64>) -> String {
+    let mut numbers: Vec<f64> = numbers.into_iter().collect();
+    if numbers.is_empty() {
+        return "–".to_owned();
+    }
+    numbers.sort_by(f64::total_cmp);
+    let lower = numbers[numbers.len() / 4];
+    let upper = numbers[numbers.len() - 1 - numbers.len() / 4];
+    let middle = three_digits(median(numbers));
+    format!("{middle} ({} to {})", three_digits(lower), three_digits(upper))
+}
+
 /// A number for a table, with three significant digits.
 #[must_use]
 pub fn three_digits(number: f64) -> String {
