@@ -16,7 +16,7 @@ pub(crate) struct Entrant<'a> {
     server: Server,
     observer: Observer,
     team: Team,
-    /// Rounds so far, so that their keys differ.
+    /// Rounds so far, so that the keys of each differ, where none repeats.
     rounds: usize,
 }
 
@@ -62,9 +62,11 @@ impl<'a> Entrant<'a> {
     /// At most `most` pairs of all tasks together, for `time` milliseconds.
     fn pairs(&mut self, tasks: usize, most: usize, time: u64) -> String {
         self.rounds += 1;
-        let number = if self.case.keys == Keys::Few { "" } else { ":#" };
-        let (round, each) = (self.rounds, most.div_ceil(tasks));
-        let order = format!("pairs order:{round}:*{number} {tasks} {each} {time}");
+        let keys = match self.case.keys {
+            Keys::Few => "order:*".to_owned(),
+            Keys::First | Keys::NeverRepeating => format!("order:{}:*:#", self.rounds),
+        };
+        let order = format!("pairs {keys} {tasks} {} {time}", most.div_ceil(tasks));
         let worker = &mut self.team.first(1)[0];
         let answer = worker.say(&order).and_then(|()| worker.answer());
         answer.unwrap_or_else(|why| panic!("{}: {why}", self.launcher.contender.name()))
