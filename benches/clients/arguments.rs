@@ -1,5 +1,7 @@
 //! What the command line asks for.
 
+use lockable_benches::CommandLine;
+
 use crate::contender::Contender;
 use crate::scenario::{Pace, Scenario};
 
@@ -27,15 +29,11 @@ impl Selection {
 }
 
 pub(crate) fn read() -> Task {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let after = |flag: &str| {
-        let at = arguments.iter().position(|argument| argument == flag)?;
-        arguments.get(at + 1..)
-    };
-    if let Some([url, concerned, others, ..]) = after("--worker") {
+    let typed = CommandLine::read(&["--quick"], &["--only"]);
+    if let Some([url, concerned, others, ..]) = typed.after("--worker") {
         return Task::Work { url: url.clone(), tags: [concerned.clone(), others.clone()] };
     }
-    let only = after("--only").and_then(<[_]>::first).cloned().unwrap_or_default();
-    let pace = if after("--quick").is_some() { Pace::Quick } else { Pace::Full };
+    let only = typed.part_of_name("--only");
+    let pace = if typed.has("--quick") { Pace::Quick } else { Pace::Full };
     Task::Tables(Selection { only, pace })
 }

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lockable_benches::{AwakeCores, Bound, Cores, Pinging, Server, Times, monotonic, three_digits};
+use lockable_benches::{
+    AwakeCores, Bound, CommandLine, Cores, Pinging, Server, Times, monotonic, three_digits,
+};
 use lockable_runtime::Locker;
 use redis::Connection;
 use tokio::runtime::Runtime;
@@ -29,7 +31,7 @@ const BETWEEN_PINGS: Duration = Duration::from_millis(5);
 const GOAL: Bound = Bound::AtMost(10.0);
 
 fn main() {
-    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let is_quick = CommandLine::read(&["--quick"], &[]).has("--quick");
     let count = if is_quick { 100 } else { 1_000 };
     let server = Cores::apart().server();
     let _awake = AwakeCores::start();

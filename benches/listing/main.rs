@@ -4,7 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use lockable_benches::{AwakeCores, Bound, Cores, Pinging, Server, Times, median, three_digits};
+use lockable_benches::{
+    AwakeCores, Bound, CommandLine, Cores, Pinging, Server, Times, median, three_digits,
+};
 use lockable_runtime::Locker;
 use lockable_runtime::admin::Locks;
 use redis::Connection;
@@ -19,7 +21,7 @@ const BETWEEN_PINGS: Duration = Duration::from_millis(1);
 const SLOW: Duration = Duration::from_millis(1);
 
 fn main() {
-    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let is_quick = CommandLine::read(&["--quick"], &[]).has("--quick");
     let (keys, rounds) = if is_quick { (100_000, 2) } else { (1_000_000, 5) };
     let server = Cores::apart().server();
     let mut admin = connect(&server);

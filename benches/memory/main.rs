@@ -8,17 +8,15 @@ mod orders;
 
 use lockable_benches::contenders::{Order, Ours};
 use lockable_benches::worker::{self, Flavour};
-use lockable_benches::{Observer, Server};
+use lockable_benches::{CommandLine, Observer, Server};
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match *arguments.as_slice() {
-        ["--worker", url, ..] => worker::run(Flavour::MultiThread, async {
+    let typed = CommandLine::read(&["--quick"], &[]);
+    match typed.text("--worker") {
+        Some(url) => worker::run(Flavour::MultiThread, async {
             worker::serve(Ours::connect(url, Order::Default).await).await;
         }),
-        _ if arguments.contains(&"--quick") => measure(100_000),
-        _ => measure(1_000_000),
+        None => measure(if typed.has("--quick") { 100_000 } else { 1_000_000 }),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lockable_benches::Cores;
 use lockable_benches::worker::Flavour;
+use lockable_benches::{CommandLine, Cores};
 
 use crate::case::{self, Case, Keys};
 use crate::contender::Contender;
@@ -47,23 +47,20 @@ pub(crate) struct Pace {
 }
 
 pub(crate) fn read() -> Task {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let after = |flag: &str| {
-        let at = arguments.iter().position(|argument| argument == flag)?;
-        arguments.get(at + 1..)
-    };
-    if let Some([name, flavour, url, ..]) = after("--worker") {
+    let switches = ["--quick", "--any-core"];
+    let options = ["--before", "--contenders", "--cases", "--runtimes"];
+    let typed = CommandLine::read(&switches, &options);
+    if let Some([name, flavour, url, ..]) = typed.after("--worker") {
         let flavour = Flavour::of(flavour).expect("a kind of runtime");
         return Task::Work { name: name.clone(), flavour, url: url.clone() };
     }
-    let text = |flag: &str| after(flag).and_then(<[_]>::first).cloned().unwrap_or_default();
     Task::Measure(Arguments {
-        pace: if after("--quick").is_some() { QUICK } else { FULL },
-        cores: if after("--any-core").is_some() { Cores::Any } else { Cores::apart() },
-        before: after("--before").and_then(<[_]>::first).map(PathBuf::from),
-        contenders: text("--contenders"),
-        cases: text("--cases"),
-        flavours: text("--runtimes"),
+        pace: if typed.has("--quick") { QUICK } else { FULL },
+        cores: if typed.has("--any-core") { Cores::Any } else { Cores::apart() },
+        before: typed.text("--before").map(PathBuf::from),
+        contenders: typed.part_of_name("--contenders"),
+        cases: typed.part_of_name("--cases"),
+        flavours: typed.part_of_name("--runtimes"),
     })
 }
 

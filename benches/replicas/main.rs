@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use lockable_benches::{AwakeCores, Cores, Server, Times, median, three_digits};
+use lockable_benches::{AwakeCores, CommandLine, Cores, Server, Times, median, three_digits};
 use lockable_runtime::Locker;
 use redis::Connection;
 use tokio::runtime::Runtime;
@@ -18,7 +18,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn main() {
-    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let is_quick = CommandLine::read(&["--quick"], &[]).has("--quick");
     let (grants, rounds) = if is_quick { (2_000, 3) } else { (10_000, 5) };
     let (primary, replica) = (Cores::apart().server(), Cores::apart().server());
     follow(&primary, &replica);

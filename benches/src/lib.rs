@@ -6,6 +6,7 @@
 
 mod awake;
 mod clock;
+mod command_line;
 pub mod contenders;
 mod cores;
 mod goal;
@@ -20,6 +21,7 @@ pub mod worker;
 
 pub use awake::AwakeCores;
 pub use clock::{cpu_time, monotonic};
+pub use command_line::CommandLine;
 pub use cores::{Cores, number_of_cores};
 pub use goal::Bound;
 pub use leash::Leash;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockable_benches::Cores;
+use lockable_benches::{CommandLine, Cores};
 
 /// What this process is for.
 pub(crate) enum Task {
@@ -32,21 +32,20 @@ pub(crate) struct Pace {
 }
 
 pub(crate) fn read() -> Task {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let after = |flag: &str| {
-        let at = arguments.iter().position(|argument| argument == flag)?;
-        arguments.get(at + 1..)
-    };
-    if let Some([name, url, ..]) = after("--worker") {
+    let switches = ["--quick", "--any-core"];
+    let typed = CommandLine::read(&switches, &["--scenarios", "--contenders", "--plot"]);
+    if let Some([name, url, ..]) = typed.after("--worker") {
         return Task::Work { name: name.clone(), url: url.clone() };
     }
-    let pace = if after("--quick").is_some() { QUICK } else { FULL };
-    let cores = if after("--any-core").is_some() { Cores::Any } else { Cores::apart() };
-    let text = |flag: &str| after(flag).and_then(<[_]>::first).cloned().unwrap_or_default();
-    let selection = Selection { scenarios: text("--scenarios"), contenders: text("--contenders") };
-    match after("--plot") {
-        Some([file, ..]) => Task::Plot(from_root(file), pace, cores, selection),
-        _ => Task::Tables(pace, cores, selection),
+    let pace = if typed.has("--quick") { QUICK } else { FULL };
+    let cores = if typed.has("--any-core") { Cores::Any } else { Cores::apart() };
+    let selection = Selection {
+        scenarios: typed.part_of_name("--scenarios"),
+        contenders: typed.part_of_name("--contenders"),
+    };
+    match typed.text("--plot") {
+        Some(file) => Task::Plot(from_root(file), pace, cores, selection),
+        None => Task::Tables(pace, cores, selection),
     }
 }
 
