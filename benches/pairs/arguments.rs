@@ -89,7 +89,7 @@ impl Arguments {
     }
 }
 
-/// About four minutes. What disturbs a machine comes and goes within seconds, so turns are shorter.
+/// About five minutes. What disturbs a machine comes and goes within seconds, so turns are shorter.
 const FULL: Pace = Pace {
     rounds: 25,
     time: Duration::from_millis(120),

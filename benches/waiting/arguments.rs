@@ -54,7 +54,7 @@ fn from_root(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)
 }
 
-/// Under fifteen minutes.
+/// About fifteen minutes.
 const FULL: Pace = Pace {
     turns: 5,
     lead: Duration::from_millis(30),
