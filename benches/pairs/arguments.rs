@@ -57,7 +57,7 @@ pub(crate) fn read() -> Task {
     Task::Measure(Arguments {
         pace: if typed.has("--quick") { QUICK } else { FULL },
         cores: if typed.has("--any-core") { Cores::Any } else { Cores::apart() },
-        before: typed.text("--before").map(PathBuf::from),
+        before: typed.path("--before"),
         contenders: typed.part_of_name("--contenders"),
         cases: typed.part_of_name("--cases"),
         flavours: typed.part_of_name("--runtimes"),

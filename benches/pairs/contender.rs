@@ -35,7 +35,7 @@ impl Contender {
         }
     }
 
-    /// What its process is told to be.
+    /// The way to lock that its process has.
     fn role(self) -> &'static str {
         if self == Self::Before { Self::Ours.name() } else { self.name() }
     }
@@ -45,7 +45,7 @@ impl Contender {
         let (program, role) = match self {
             Self::Rslock => (peers::rust()?, None),
             Self::Ours | Self::Same | Self::Bare => (this_bench()?, Some("--worker")),
-            Self::Before => (before.ok_or("no program")?.clone(), Some("--worker")),
+            Self::Before => (program_of(before)?, Some("--worker")),
         };
         Ok(Launcher { contender: self, program, role })
     }
@@ -66,6 +66,11 @@ impl Launcher {
         command.env("TOKIO_WORKER_THREADS", number_of_cores().to_string());
         command
     }
+}
+
+fn program_of(before: Option<&PathBuf>) -> Result<PathBuf, String> {
+    let program = before.filter(|program| program.is_file()).cloned();
+    program.ok_or_else(|| "`--before` names no program".to_owned())
 }
 
 fn this_bench() -> Result<PathBuf, String> {

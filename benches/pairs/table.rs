@@ -1,6 +1,6 @@
 //! A table a case, in Markdown.
 
-use lockable_benches::{median, quartiles, three_digits};
+use lockable_benches::{quartiles, three_digits_of_median as middle};
 
 use crate::case::Case;
 use crate::contender::Contender;
@@ -23,7 +23,7 @@ pub(crate) fn summarize(cases: &[(Case, Vec<Row>)]) {
     println!("\n### Over bare\n\n{SUMMARY}\n|{}", "---|".repeat(10));
     for (case, rows) in cases {
         let ours = |column| over_bare(rows, Contender::Ours, column);
-        let rate = |contender| middle(over_bare(rows, contender, Column::PerSecond));
+        let rate = |contender| middle(&over_bare(rows, contender, Column::PerSecond));
         let commands = row(rows, Contender::Ours).map(|ours| ours.column(Column::Commands));
         let cells = [
             case.pattern(),
@@ -31,11 +31,11 @@ pub(crate) fn summarize(cases: &[(Case, Vec<Row>)]) {
             quartiles(ours(Column::PerSecond)),
             rate(Contender::Same),
             rate(Contender::Rslock),
-            middle(ours(Column::AcquireP50)),
-            middle(ours(Column::PairP99)),
-            middle(ours(Column::ClientCpu)),
-            middle(ours(Column::ServerCpu)),
-            middle(commands.into_iter().flatten().collect()),
+            middle(&ours(Column::AcquireP50)),
+            middle(&ours(Column::PairP99)),
+            middle(&ours(Column::ClientCpu)),
+            middle(&ours(Column::ServerCpu)),
+            middle(&commands.into_iter().flatten().collect::<Vec<_>>()),
         ];
         println!("| {} |", cells.join(" | "));
     }
@@ -45,10 +45,6 @@ pub(crate) fn summarize(cases: &[(Case, Vec<Row>)]) {
 fn over_bare(rows: &[Row], contender: Contender, column: Column) -> Vec<f64> {
     let both = row(rows, contender).zip(row(rows, Contender::Bare));
     both.map(|(one, bare)| one.over(bare, column)).unwrap_or_default()
-}
-
-fn middle(numbers: Vec<f64>) -> String {
-    if numbers.is_empty() { "–".to_owned() } else { three_digits(median(numbers)) }
 }
 
 const SUMMARY: &str = "| case | runtime | pairs/s over bare | *same* | rslock | acquire p50 \

@@ -1,5 +1,6 @@
 //! The command line of a bench.
 
+use std::path::{Path, PathBuf};
 use std::process::exit;
 
 /// What was typed, without the `--bench` that Cargo adds.
@@ -36,6 +37,14 @@ impl CommandLine {
     #[must_use]
     pub fn part_of_name(&self, option: &str) -> String {
         self.text(option).unwrap_or_default().to_owned()
+    }
+
+    /// The path behind the option: as it is typed in the workspace's folder, because Cargo runs a bench in that of its
+    /// package.
+    #[must_use]
+    pub fn path(&self, option: &str) -> Option<PathBuf> {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        self.text(option).map(|typed| workspace.join(typed))
     }
 
     /// All that follows.

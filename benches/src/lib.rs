@@ -25,7 +25,7 @@ pub use command_line::CommandLine;
 pub use cores::{Cores, number_of_cores};
 pub use goal::Bound;
 pub use leash::Leash;
-pub use numbers::{median, quartiles, spread, three_digits};
+pub use numbers::{median, quartiles, spread, three_digits, three_digits_of_median};
 pub use observer::{Observer, Snapshot};
 pub use pinging::{Pinging, Times};
 pub use server::Server;

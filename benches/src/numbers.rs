@@ -16,29 +16,37 @@ pub fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
 /// The median of some numbers, with the least and the most; a dash where there is none.
 #[must_use]
 pub fn spread(numbers: impl IntoIterator<Item = f64>) -> String {
-    let mut numbers: Vec<f64> = numbers.into_iter().collect();
-    numbers.sort_by(f64::total_cmp);
-    match (numbers.first(), numbers.last()) {
-        (Some(least), Some(most)) => {
-            let middle = three_digits(median(numbers.iter().copied()));
-            format!("{middle} ({} to {})", three_digits(*least), three_digits(*most))
-        }
-        _ => "–".to_owned(),
-    }
+    between(numbers, |_| 0)
 }
 
 /// The median of some numbers, with their quartiles; a dash where there is none.
 #[must_use]
 pub fn quartiles(numbers: impl IntoIterator<Item = f64>) -> String {
+    between(numbers, |count| count / 4)
+}
+
+/// The median, with the smallest and the largest of those that are left when so many are left out at each end.
+fn between(numbers: impl IntoIterator<Item = f64>, left_out: impl Fn(usize) -> usize) -> String {
     let mut numbers: Vec<f64> = numbers.into_iter().collect();
-    if numbers.is_empty() {
-        return "–".to_owned();
-    }
     numbers.sort_by(f64::total_cmp);
-    let lower = numbers[numbers.len() / 4];
-    let upper = numbers[numbers.len() - 1 - numbers.len() / 4];
-    let middle = three_digits(median(numbers));
-    format!("{middle} ({} to {})", three_digits(lower), three_digits(upper))
+    let middle = three_digits_of_median(&numbers);
+    let least = left_out(numbers.len());
+    match (numbers.get(least), numbers.iter().nth_back(least)) {
+        (Some(least), Some(most)) => {
+            format!("{middle} ({} to {})", three_digits(*least), three_digits(*most))
+        }
+        _ => middle,
+    }
+}
+
+/// The median alone; a dash where there is none.
+#[must_use]
+pub fn three_digits_of_median(numbers: &[f64]) -> String {
+    if numbers.is_empty() {
+        "–".to_owned()
+    } else {
+        three_digits(median(numbers.iter().copied()))
+    }
 }
 
 /// A number for a table, with three significant digits.

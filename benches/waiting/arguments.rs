@@ -1,6 +1,6 @@
 //! What the command line asks for.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lockable_benches::{CommandLine, Cores};
@@ -43,15 +43,10 @@ pub(crate) fn read() -> Task {
         scenarios: typed.part_of_name("--scenarios"),
         contenders: typed.part_of_name("--contenders"),
     };
-    match typed.text("--plot") {
-        Some(file) => Task::Plot(from_root(file), pace, cores, selection),
+    match typed.path("--plot") {
+        Some(file) => Task::Plot(file, pace, cores, selection),
         None => Task::Tables(pace, cores, selection),
     }
-}
-
-/// Cargo runs a bench in the folder of its package, and a path is typed in the workspace's.
-fn from_root(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)
 }
 
 /// About fifteen minutes.
